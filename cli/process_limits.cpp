@@ -45,9 +45,9 @@ constexpr rlim_t kLeastAddressBytes = 800 << 20;
   } catch (const std::exception& error) {
     leave(ErrorKind::kInternal, error.what());
   } catch (...) {
-    leave(ErrorKind::kInternal, "an exception that is none of the standard's");
+    leave(ErrorKind::kInternal, "an exception that is not a std::exception");
   }
-  leave(ErrorKind::kInternal, "the program cannot go on");
+  leave(ErrorKind::kInternal, "the program cannot continue");
 }
 
 // Runs before the constructors of any library, because one of LibTorch's throws an exception that nobody can catch if

@@ -131,7 +131,7 @@ class Estimate:
     def text(self):
         if self.weights:
             return "step %d of %d, %s" % (self.steps_done, self.steps_done + len(self.weights), in_words(self.left_s()))
-        return "step %d of %d" % self.counted if self.counted else "looks what changed"  # objects are there, and some are too old
+        return "step %d of %d" % self.counted if self.counted else "checks what changed"  # objects are there, and some are too old
 
 
 def in_words(seconds):
@@ -286,7 +286,7 @@ class Build:
     def wait_beside(self):
         began = time.monotonic()
         while self.beside.process.poll() is None:
-            self.screen.show(self.beside.text() or "waits for what is still to come")
+            self.screen.show(self.beside.text() or "waits for the rest of the download")
             time.sleep(0.2)
         self.check_beside()
         self.note_time("waiting for the download", began)

@@ -1,8 +1,8 @@
-"""Downloads one file, or a piece of one, from the package index that pip is configured for; goes on where an interrupted one stopped.
+"""Downloads one file, or a piece of one, from the package index that pip is configured for; resumes an interrupted one.
 
     download.py --package NAME --file FILE --sha256 HASH --to PATH [--piece OFFSET LENGTH] [--say TEXT] [--state FILE]
 
-Why not `pip download`: it cannot go on after an interruption, it sets up a source distribution's whole build system to learn
+Why not `pip download`: it cannot resume after an interruption, it sets up a source distribution's whole build system to learn
 its metadata, and it knows whole files alone, while three quarters of LibTorch's wheel are CUDA kernels that a CPU build never
 opens. A wheel is a zip: its entries lie one after the other, so that a piece of it is what we need, and has a hash of its own.
 
@@ -24,7 +24,7 @@ import urllib.parse
 import urllib.request
 
 BLOCK = 1 << 18
-TRIES = 5  # of a connection that breaks; each goes on where the last one stopped
+TRIES = 5  # of a connection that breaks; each resumes where the last one stopped
 
 
 class PipSettings:
@@ -238,7 +238,7 @@ def main():
         os.remove(options.to + ".part")
         if not part_is_old:
             break
-    sys.exit("the bytes have another hash than the pinned one: sha256 " + got)
+    sys.exit("the hash of the bytes differs from the pinned one: sha256 " + got)
 
 
 main()

@@ -19,7 +19,7 @@ provided() {
 }
 
 install_packages() {
-  command -v dpkg-query >/dev/null || die "no dpkg here; got another distribution than Debian or Ubuntu; want: $*; do: install them by your package manager, then set RANKLAB_SKIP_PACKAGES=1"
+  command -v dpkg-query >/dev/null || die "no dpkg here; got a distribution other than Debian or Ubuntu; want: $*; do: install them with your package manager, then set RANKLAB_SKIP_PACKAGES=1"
   local missing as_root=()
   mapfile -t missing < <(missing_packages "$@")
   if [ ${#missing[@]} -eq 0 ]; then note "packages: all there"; return; fi
@@ -40,12 +40,12 @@ install_packages() {
   elif ! apt_get update -qq; then
     stop_showing
     die "apt-get update failed; got: $(tail -n 1 "$cache/apt.log"); want: the packages ${missing[*]};" \
-        "do: check the network and /etc/apt/sources.list, or bring them in a folder: $(how_offline)"
+        "do: check the network and /etc/apt/sources.list, or provide them in a folder: $(how_offline)"
   fi
   if ! apt_get install -y -q --no-install-recommends "${missing[@]}"; then
     stop_showing
     die "apt-get install failed; got: $(grep -E '^(E|W):' "$cache/apt.log" | tail -n 2 | tr '\n' ' '); want: the packages ${missing[*]};" \
-        "do: see $cache/apt.log; without network, bring them in a folder: $(how_offline)"
+        "do: see $cache/apt.log; without network, provide them in a folder: $(how_offline)"
   fi
   stop_showing
 }
@@ -91,11 +91,11 @@ use_package_folder() {
 }
 
 # For a machine without network: every package that is needed on a bare system of this release, by the names and hashes that
-# apt has verified, the wheels and the sources. apt-get is told that nothing is installed, so that it leaves nothing out.
+# apt has verified, the wheels and the sources. apt-get gets an empty list of installed packages, so that it omits nothing.
 download_all() {  # FOLDER [--cuda]
   local folder=${1:-} parts wheel usage="./ranklab setup --download FOLDER [--cuda]"
   [[ -n $folder && $folder != -* ]] || die "no folder to download into; got: ${folder:-nothing}; want: $usage"
-  [[ $# -lt 2 || ( $# = 2 && $2 = --cuda ) ]] || die "setup --download knows --cuda alone behind the folder; got: ${*:2}; want: $usage"
+  [[ $# -lt 2 || ( $# = 2 && $2 = --cuda ) ]] || die "setup --download accepts only --cuda after the folder; got: ${*:2}; want: $usage"
   if [ $# = 2 ]; then also_offline=" --cuda" then_offline="setup --cuda"; fi
   mkdir -p "$folder/partial" "$cache"
   folder=$(cd "$folder" && pwd)

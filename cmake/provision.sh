@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the build needs. Says what it does in one line each, asks for sudo only when a package is missing, downloads only
-# what is not in the cache, goes on where an interrupted download stopped, checks every download against its hash, and is silent
+# what is not in the cache, resumes an interrupted download, checks every download against its hash, and is silent
 # and offline when all is there. Cache: $XDG_CACHE_HOME/ranklab (or ~/.cache/ranklab), shared by all clones.
 #   provision.sh [--verbose] [PART ...]   PART: packages, torch (LibTorch's CPU half), cuda (the other half), nvidia (what that
 #                                         half loads, and NVIDIA's compiler), window (the packages and sources of the visualizer), tests
@@ -29,7 +29,7 @@ die() { echo "ranklab: error: [setup] $*" >&2; exit 3; }
 only_one() {  # PART
   exec 9>"$cache/.lock-$1"
   if ! flock -n 9; then
-    say "waits for another ranklab that brings the same ($1) into $cache ..."
+    say "waits for another ranklab that downloads the same ($1) into $cache ..."
     flock 9
   fi
 }
@@ -72,8 +72,8 @@ fetch() {
                      --state "$state" ${piece[@]+"${piece[@]}"} 2>&1); then
     stop_showing
     [ "$file" != "$torch_wheel" ] || hash=${torch_whole[2]}
-    die "cannot bring $words; got: $(tail -n 1 <<<"$got"); want: $file of PyPI's $name (sha256 $hash);" \
-        "do: check the network and pip's index settings and type it again (it goes on where it was), or bring the files in a folder: $(how_offline)"
+    die "cannot download $words; got: $(tail -n 1 <<<"$got"); want: $file of PyPI's $name (sha256 $hash);" \
+        "do: check the network and pip's index settings and run it again (it resumes), or provide the files in a folder: $(how_offline)"
   fi
 }
 

@@ -81,14 +81,14 @@ Json answer_of(const std::function<Json()>& run) {
         as_exhausted(error).value_or(Error(ErrorKind::kCheckFailed, {.what = "your code threw", .got = error.what()})));
   } catch (...) {
     return problem_answer(
-        Error(ErrorKind::kCheckFailed, {.what = "your code threw", .got = "something that is no std::exception"}));
+        Error(ErrorKind::kCheckFailed, {.what = "your code threw", .got = "something that is not a std::exception"}));
   }
 }
 
 // For an exception that no caller can catch: one thrown while the library is loaded, by the initial value of a global
 // variable; in a noexcept function; or in a thread that the learner's code started.
 const Leave* g_leave = nullptr;  // in the child: global, because a terminate handler needs it
-[[noreturn]] void tell_uncaught() {
+[[noreturn]] void report_uncaught() {
   Json answer = answer_of([]() -> Json {
     if (std::current_exception()) std::rethrow_exception(std::current_exception());
     throw Error(ErrorKind::kCheckFailed, {.what = "your code called std::terminate()"});
@@ -116,7 +116,7 @@ std::string run_check(const LessonRow& row, const std::filesystem::path& shared_
   std::ostringstream drawn;
   Picture picture(drawn, options.width, options.color);
   g_leave = &leave;
-  std::set_terminate(tell_uncaught);
+  std::set_terminate(report_uncaught);
   Json answer = answer_of([&]() -> Json {
     ExerciseLibrary library(shared_object);
     library.hang_timeout = options.limit / 4;
@@ -134,7 +134,7 @@ std::string signal_words(int number) {
       return "SIGSEGV (a memory access outside what is yours: an index past the end of a span, or a null pointer)";
     case SIGABRT:
       return "SIGABRT (the C++ library gave up: an index past the end of a vector or span, an exception in a noexcept "
-             "place, memory written outside what is yours, or abort())";
+             "function, memory written outside what is yours, or abort())";
     case SIGFPE:
       return "SIGFPE (an integer division by zero)";
     default:
@@ -145,7 +145,7 @@ std::string signal_words(int number) {
 std::string crash_words(const ChildResult& child, const std::string& place) {
   return "your code crashed" + (child.rank >= 0 ? " on rank " + std::to_string(child.rank) : std::string()) +
          (place.empty() ? "" : " at " + place) + " with " +
-         (child.code == SIGSEGV && !child.told
+         (child.code == SIGSEGV && !child.handler_ran
               ? "SIGSEGV (no room on the stack: a function that calls itself without end, or a very large local array)"
               : signal_words(child.code));
 }

@@ -25,8 +25,8 @@ std::filesystem::path state_folder() {
   if (!environment_variable("XDG_STATE_HOME").empty())
     return std::filesystem::path(environment_variable("XDG_STATE_HOME")) / "ranklab";
   RANKLAB_CHECK(!environment_variable("HOME").empty(), ErrorKind::kEnvironment, .where = "lesson",
-                .what = "there is no place for the progress file", .got = "no HOME", .want = "a folder of yours",
-                .fix = "set HOME or RANKLAB_STATE_DIR");
+                .what = "there is no folder for the progress file", .got = "no HOME",
+                .want = "a folder you may write to", .fix = "set HOME or RANKLAB_STATE_DIR");
   return std::filesystem::path(environment_variable("HOME")) / ".local/state/ranklab";
 }
 
@@ -45,7 +45,7 @@ Progress Progress::load() {
     const Json json = Json::parse(text);
     Progress progress;
     RANKLAB_CHECK(json.at("schema") == kSchema, ErrorKind::kBadFile, .where = "lesson progress",
-                  .what = "the progress file is of another version", .got = path.string(),
+                  .what = "the progress file has another version", .got = path.string(),
                   .want = "schema " + std::to_string(kSchema), .fix = "move it away to start over");
     progress.current = json.at("current");
     progress.lessons = json.at("lessons").get<std::map<std::string, LessonState>>();

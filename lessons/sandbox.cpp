@@ -110,8 +110,8 @@ ChildResult interpret(int status, Reading reading, const std::string& text) {
   } else if (WIFSIGNALED(status)) {
     result.end = ChildResult::End::kSignalled;
     result.code = WTERMSIG(status);
-    result.told = text.size() >= 2 && text[0] == kCrashMark;
-    if (!result.told) return result;
+    result.handler_ran = text.size() >= 2 && text[0] == kCrashMark;
+    if (!result.handler_ran) return result;
     result.rank = text[1] - 1;
     result.frames.resize((text.size() - 2) / sizeof(uint64_t));
     std::memcpy(result.frames.data(), text.data() + 2, result.frames.size() * sizeof(uint64_t));

@@ -16,7 +16,7 @@ struct ChildResult {
   End end = End::kAnswered;
   int code = 0;  // exit code or signal number
   // Whether the handler of the signal ran; it cannot run if the stack is full.
-  bool told = false;
+  bool handler_ran = false;
   int rank = -1;                      // the rank whose thread got the signal, if any
   std::vector<uint64_t> frames = {};  // crash_place.h
   std::string answer;

@@ -30,7 +30,7 @@ class WrittenOrder final : public Order {
                   .where = place_of(schedule_.num_ranks(), schedule_.num_microbatches),
                   .what = strprintf("the list of rank %d does not end", rank_),
                   .got = strprintf("%zu entries for %d microbatches", most, schedule_.num_microbatches),
-                  .want = "two or three entries a microbatch", .fix = "look at the condition of your loops");
+                  .want = "two or three entries per microbatch", .fix = "look at the condition of your loops");
     actions.push_back(action);
   }
 

@@ -1,5 +1,5 @@
-// Whether a suite runs its whole product of cases: RANKLAB_ALL_CASES=1 asks for it. Without it a suite leaves out what
-// its other cases hold equally, and says beside its list why.
+// Whether a suite runs its whole product of cases: RANKLAB_ALL_CASES=1 requests it. Otherwise a suite leaves out cases
+// that its other cases cover equally, and says why next to its list.
 #pragma once
 #include <cstdlib>
 

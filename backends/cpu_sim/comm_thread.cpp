@@ -45,7 +45,7 @@ void CommThread::loop() {
         job->error = std::current_exception();
       }
     }
-    tell_waiters(job->done, 1);
+    notify_waiters(job->done, 1);
   }
 }
 

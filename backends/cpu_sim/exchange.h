@@ -83,7 +83,7 @@ struct Exchange {
 
   Phase current() const { return static_cast<Phase>(phase.load(std::memory_order_acquire)); }
   void set(Phase next) { store_for_waiters(phase, static_cast<uint32_t>(next)); }
-  void tell(Phase next) { tell_waiters(phase, static_cast<uint32_t>(next)); }
+  void tell(Phase next) { notify_waiters(phase, static_cast<uint32_t>(next)); }
   bool complete() const { return posted == static_cast<int>(seats.size()); }
 };
 using ExchangePtr = std::shared_ptr<Exchange>;

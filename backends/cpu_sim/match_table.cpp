@@ -35,7 +35,7 @@ Error mismatch_of_two(const Exchange& exchange, int seat, const Call& call, int 
 }
 
 // The members that have posted, grouped by agreement, the largest group first; each group in the order of seats.
-std::vector<std::vector<int>> opinions(const Exchange& exchange, bool same_call_site) {
+std::vector<std::vector<int>> groups_by_agreement(const Exchange& exchange, bool same_call_site) {
   const auto call = [&](int seat) -> const Call& { return exchange.seats[static_cast<size_t>(seat)].call; };
   std::vector<std::vector<int>> kinds;
   for (int seat = 0; seat < static_cast<int>(exchange.seats.size()); ++seat) {
@@ -65,7 +65,7 @@ std::string others_text(const Exchange& exchange, const std::vector<int>& kind) 
 // The error compares a member of the smallest group with one of the largest, if one group is larger than all others;
 // otherwise it compares members of two groups.
 Error verdict(const Exchange& exchange, bool same_call_site) {
-  const std::vector<std::vector<int>> kinds = opinions(exchange, same_call_site);
+  const std::vector<std::vector<int>> kinds = groups_by_agreement(exchange, same_call_site);
   const auto call = [&](int seat) -> const Call& { return exchange.seats[static_cast<size_t>(seat)].call; };
   const int most = kinds[0].front();
   const bool is_odd = kinds[0].size() > kinds[1].size();

@@ -28,7 +28,7 @@ inline void pause_while(const std::atomic<uint32_t>& word, uint32_t value) {
 inline void store_for_waiters(std::atomic<uint32_t>& word, uint32_t value) {
   word.store(value, std::memory_order_seq_cst);
 }
-inline void tell_waiters(std::atomic<uint32_t>& word, uint32_t value) {
+inline void notify_waiters(std::atomic<uint32_t>& word, uint32_t value) {
   store_for_waiters(word, value);
   word.notify_all();
 }

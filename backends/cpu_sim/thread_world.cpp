@@ -215,17 +215,17 @@ class ThreadWorld final : public World {
     const milliseconds tick =
         limit.count() == 0 ? milliseconds(500) : std::clamp(limit / 8, milliseconds(5), milliseconds(500));
     std::optional<std::chrono::steady_clock::time_point> failed_at;
-    bool told = false;
+    bool reported = false;
     while (!countdown.wait_for(tick)) {
       run.watch().check_hang(wall_now_ns());
       const auto error = run.watch().first_error();
-      if (!error || told) continue;
+      if (!error || reported) continue;
       const auto now = std::chrono::steady_clock::now();
       if (!failed_at) failed_at = now;
       // A hung rank has used up its time already. After any other error the rest may still be computing.
       const milliseconds patience = options_.grace + (error->kind() == ErrorKind::kTimeout ? milliseconds(0) : limit);
       if (now - *failed_at < patience || (limit.count() == 0 && error->kind() != ErrorKind::kTimeout)) continue;
-      told = true;
+      reported = true;
       if (!options_.on_stuck) leave(*error);
       options_.on_stuck(*error);
     }

@@ -58,10 +58,10 @@ void Watch::matched(const Exchange& exchange) {
 void Watch::joined(const Exchange& exchange) {
   if (stepper_ == nullptr) return;
   for (const int rank : exchange.channel->ranks)
-    if (state(rank).blocked_on.get() == &exchange) tell_blocked(rank);
+    if (state(rank).blocked_on.get() == &exchange) report_blocked(rank);
 }
 
-void Watch::tell_blocked(int rank) {
+void Watch::report_blocked(int rank) {
   if (stepper_ != nullptr) stepper_->blocked(rank, call_text(rank), missing(*state(rank).blocked_on));
 }
 
@@ -97,7 +97,7 @@ void Watch::block(int rank, const ExchangePtr& exchange) {
     report_deadlock(path);
     throw abort_error(rank);
   }
-  tell_blocked(rank);
+  report_blocked(rank);
 }
 
 // Depth-first search along "waits for". Leaves in `path` the ranks from `rank` to the one that closes the cycle or

@@ -98,7 +98,7 @@ class Watch {
   bool find_dead_end(int rank, std::vector<int>& path, std::vector<bool>& seen);
   void report_deadlock(const std::vector<int>& path);
   bool report_hang(int waiter, int culprit, int64_t now_ns);
-  void tell_blocked(int rank);
+  void report_blocked(int rank);
   std::string call_text(int rank);
   std::string waiting_text(int rank);
   std::string last_finished_text(int rank);

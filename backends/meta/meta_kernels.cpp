@@ -20,9 +20,8 @@ using Maybe = const std::optional<Tensor>&;
 thread_local bool t_unknown = false;
 
 void check_may_read(const char* what) {
-  RANKLAB_CHECK(t_unknown, ErrorKind::kInternal, .where = "meta tensor",
-                .what = "a tensor of a shape alone has no numbers", .got = what, .want = "a rank of a world of shapes",
-                .fix = "make the tensor on the CPU");
+  RANKLAB_CHECK(t_unknown, ErrorKind::kInternal, .where = "meta tensor", .what = "a tensor without data has no numbers",
+                .got = what, .want = "a rank of a world of shapes", .fix = "make the tensor on the CPU");
 }
 
 // Every .item() call ends up here.

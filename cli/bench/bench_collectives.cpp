@@ -183,7 +183,7 @@ int run_bench_collectives(const BenchCollectivesOptions& options) {
     std::fputs(json_result({{"ranks", options.ranks}, {"collectives", rows}, {"watch_us_per_call", post_us}}).c_str(),
                stdout);
   } else {
-    std::printf("# the watch: posting and matching a call costs each rank %.2f us\n", post_us);
+    std::printf("# the watchdog: posting and matching a call costs each rank %.2f us\n", post_us);
   }
   return 0;
 }

@@ -209,10 +209,10 @@ ContextRow run_split(const BenchContextOptions& o, const ContextCase& split, con
 
 void check_sizes(const BenchContextOptions& o) {
   RANKLAB_CHECK(o.heads % o.groups == 0 && o.positions % 2 == 0, ErrorKind::kInvalidArgument, .where = "bench cp",
-                .what = "the numbers do not fit",
+                .what = "the sizes do not fit together",
                 .got = strprintf("--heads %ld, --kv-heads %ld, --positions %ld", static_cast<long>(o.heads),
                                  static_cast<long>(o.groups), static_cast<long>(o.positions)),
-                .want = "heads that divide by key/value heads, and an even number of positions",
+                .want = "heads divisible by key/value heads, and an even number of positions",
                 .fix = "start from the defaults: ranklab bench cp --help");
 }
 

@@ -149,12 +149,13 @@ DispatcherRow run_dispatcher(const Options& o, const std::string& name, const Ha
 void check(const Options& o) {
   const bool legal = o.experts % o.ranks == 0 && o.experts % o.groups == 0 && o.group_topk <= o.groups &&
                      o.topk <= o.experts / o.groups * o.group_topk;
-  RANKLAB_CHECK(legal, ErrorKind::kInvalidArgument, .where = "bench dispatchers", .what = "the numbers do not fit",
-                .got = strprintf("--experts %ld, --ranks %d, --groups %ld, --group-topk %ld, --topk %ld",
-                                 static_cast<long>(o.experts), o.ranks, static_cast<long>(o.groups),
-                                 static_cast<long>(o.group_topk), static_cast<long>(o.topk)),
-                .want = "experts that divide by ranks and by groups, and topk of at most those in group-topk groups",
-                .fix = "start from the defaults: ranklab bench dispatchers --help");
+  RANKLAB_CHECK(
+      legal, ErrorKind::kInvalidArgument, .where = "bench dispatchers", .what = "the sizes do not fit together",
+      .got = strprintf("--experts %ld, --ranks %d, --groups %ld, --group-topk %ld, --topk %ld",
+                       static_cast<long>(o.experts), o.ranks, static_cast<long>(o.groups),
+                       static_cast<long>(o.group_topk), static_cast<long>(o.topk)),
+      .want = "experts divisible by ranks and by groups, and topk of at most the experts in group-topk groups",
+      .fix = "start from the defaults: ranklab bench dispatchers --help");
 }
 
 std::string head(const Options& o, const HardwareProfile& profile) {

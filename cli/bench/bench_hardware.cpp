@@ -53,15 +53,14 @@ HardwareProfile of_a_gpu(std::string like) {
     const std::string gpu = make_cuda_queues()->gpu_name();
     const std::optional<HardwareProfile> known = hardware_profile_of_gpu(gpu);
     RANKLAB_CHECK(known, ErrorKind::kInvalidArgument, .where = "bench hardware",
-                  .what = "a GPU's peaks, SMs and links are not timed here, and no profile is of this GPU",
-                  .got = quote(gpu) + " and no --like", .want = "the profile of which these are taken",
-                  .fix = "add --like with the closest, as --like h100-sxm");
+                  .what = "a GPU's peaks, SMs and links are not timed here, and no profile is one of this GPU",
+                  .got = quote(gpu) + " and no --like", .want = "the profile from which these are taken",
+                  .fix = "add --like with the closest profile, as in --like h100-sxm");
     like = known->name;
   }
   HardwareProfile profile = load_hardware_profile(like, Efficiency::kMeasured);
-  profile.sources = {
-      "kernels: measured here by ranklab bench hardware, which begins at the constants of profile " + like,
-      "peaks, SMs, memory, links and collectives: profile " + like};
+  profile.sources = {"kernels: measured here by ranklab bench hardware, starting from the constants of profile " + like,
+                     "peaks, SMs, memory, links and collectives: profile " + like};
   return profile;
 }
 

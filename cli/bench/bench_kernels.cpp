@@ -234,7 +234,8 @@ class KernelBench {
       };
       // The amax reads, the rounding reads and writes a byte.
       keep({"FP8 codes, " + scale, 5 * elements, 0, timer_.milliseconds([&] { round(x, left, Along::kColumns); })});
-      keep({"FP8 codes turned, " + scale, 5 * elements, 0, timer_.milliseconds([&] { round(x, left, Along::kRows); })});
+      keep({"FP8 codes transposed, " + scale, 5 * elements, 0,
+            timer_.milliseconds([&] { round(x, left, Along::kRows); })});
       const RoundedOperand a = round(x, left, Along::kColumns), b = round(weight, right, Along::kColumns);
       const auto product = [&](int capability) {
         return timer_.milliseconds([&] { device_product({a, left}, {b, right}, capability, at::kBFloat16); });

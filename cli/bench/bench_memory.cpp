@@ -37,7 +37,7 @@ int run_bench_memory(const BenchMemoryOptions& o) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   if (!o.json) {
     std::printf("%-20s %12s %12s %9s %12s\n", "layout", strprintf("MB at %d", o.warmup).c_str(),
-                strprintf("MB at %d", o.warmup + o.steps).c_str(), "growth", "KB a step");
+                strprintf("MB at %d", o.warmup + o.steps).c_str(), "growth", "KB per step");
   }
   for (const Layout& layout : kLayouts) {
     const nlohmann::json run = run_bench_process(

@@ -135,7 +135,7 @@ CommandAction setup_ckpt(CommandLine& app) {
   CommandLine* compare = app.add_subcommand(
       "diff", "compare two checkpoints (of any layouts), Hugging Face folders or files; exit code 4 if they differ");
   compare->add_option("A", options->file, kWhat)->required();
-  compare->add_option("B", options->other, "the one to hold against it")->required();
+  compare->add_option("B", options->other, "the one to compare it with")->required();
   for (CommandLine* command : {show, prove, compare})
     command->add_flag("--json", options->json, "print one JSON object");
   const std::vector<CkptSubcommand> writers = {add_ckpt_convert(app), add_ckpt_reshard(app), add_ckpt_export(app),

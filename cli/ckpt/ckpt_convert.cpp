@@ -86,12 +86,12 @@ class FileTensors : public TensorSource {
 
 int to_folder(const ConvertOptions& options) {
   RANKLAB_CHECK(options.dtype.empty() && !options.weights_only, ErrorKind::kInvalidArgument, .where = "ckpt convert",
-                .what = "a file becomes a checkpoint as it is", .got = "--dtype or --weights-only", .want = "neither",
-                .fix = "give them when the file is written");
+                .what = "a file is converted to a checkpoint unchanged", .got = "--dtype or --weights-only",
+                .want = "neither", .fix = "give them when the file is written");
   const SafetensorsFile file(options.from);
   const auto about = file.metadata().find(kManifestKey);
   if (about == file.metadata().end())
-    refuse_checkpoint_file(options.from, "the file does not say which model it is of",
+    refuse_checkpoint_file(options.from, "the file does not say which model it belongs to",
                            std::string("no metadata ") + kManifestKey, "a file that ckpt convert wrote");
   CheckpointManifest manifest = parse_manifest(about->second, options.from);
   manifest.layout = {{"world", 1}, {"tp", 1},  {"pp", 1},  {"dp", 1},

@@ -127,7 +127,7 @@ int diff_checkpoint_folders(const std::string& a, const std::string& b, bool jso
   for (const std::string& line : diff.progress) std::printf("%s\n", line.c_str());
   for (const TensorDifference& d : diff.tensors) std::printf("%s: %s\n", d.name.c_str(), difference_text(d).c_str());
   if (!diff.settings.empty())
-    std::printf("settings that differ (do not count): %s\n", printable(join(diff.settings, ", "), 2000).c_str());
+    std::printf("settings that differ (ignored): %s\n", printable(join(diff.settings, ", "), 2000).c_str());
   if (diff.tensors.empty()) {
     std::printf("the same: %llu tensors, bit for bit\n", static_cast<LongUnsigned>(diff.same_tensors));
   } else {

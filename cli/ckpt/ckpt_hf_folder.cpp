@@ -42,7 +42,7 @@ std::string architectures_in(const HfFolder& folder) {
     for (const HfJson& name : *names)
       if (name.is_string()) texts.push_back(printable(name.get<std::string>()));
   if (texts.empty() && type != file.end() && type->is_string()) texts.push_back(printable(type->get<std::string>()));
-  return texts.empty() ? "a model that does not say its class" : join(texts, ", ");
+  return texts.empty() ? "a model of unknown class" : join(texts, ", ");
 }
 
 Described describe(const HfFolder& folder) {
@@ -111,9 +111,9 @@ int inspect_hf_folder(const std::string& path, bool json) {
   std::printf("%s: a Hugging Face folder of %s, %s in %s, %s\n", path.c_str(), model.architecture.c_str(),
               counted(static_cast<int64_t>(folder.tensors().size()), "tensor").c_str(),
               counted(static_cast<int64_t>(folder.files().size()), "file").c_str(), both_sizes(bytes).c_str());
-  if (!model.refusal.empty()) std::printf("ckpt import-hf does not take it: %s\n", model.refusal.c_str());
+  if (!model.refusal.empty()) std::printf("ckpt import-hf rejects it: %s\n", model.refusal.c_str());
   const std::vector<std::string> beside = files_beside(path);
-  if (!beside.empty()) std::printf("beside them: %s\n", join(beside, ", ").c_str());
+  if (!beside.empty()) std::printf("other files: %s\n", join(beside, ", ").c_str());
   print_settings("model", model.settings);
   print_table(folder);
   return 0;

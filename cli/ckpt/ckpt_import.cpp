@@ -44,7 +44,7 @@ int run_import(const ImportOptions& options) {
   for (const std::string& note : notes) std::printf("note: %s\n", note.c_str());
   std::printf("%s: %s, %zu tensors, %s in %s\n", written.folder.c_str(), model.architecture().c_str(), written.tensors,
               human_bytes(static_cast<double>(written.bytes)).c_str(), short_name(model.type()).c_str());
-  std::printf("  go on training: ranklab train --config %s --load %s --finetune\n",
+  std::printf("  continue training: ranklab train --config %s --load %s --finetune\n",
               shell_path(written.settings).c_str(), shell_path(options.out).c_str());
   return 0;
 }

@@ -46,7 +46,7 @@ std::string checksums_text(const TensorFiles& set, const Sums& sums) {
   const std::string whose = sums.with_checksums == 0
                                 ? (set.is_folder ? "they have" : "it has")
                                 : std::to_string(set.files.size() - sums.with_checksums) + " of the files have";
-  return whose + " no checksums, so a flipped bit in a tensor would not be seen";
+  return whose + " no checksums, so a flipped bit in a tensor would not be detected";
 }
 
 void check_bytes(const SafetensorsFile& file, bool json) {
@@ -124,7 +124,7 @@ int diff_tensor_files(const std::string& a, const std::string& b, bool json) {
   std::vector<std::string> keys;
   for (const std::string& key : remarks) keys.push_back(metadata_text(key));
   if (!keys.empty())
-    std::printf("%s that differs (does not count): %s\n", left.is_folder ? "config.json" : "metadata",
+    std::printf("%s that differs (ignored): %s\n", left.is_folder ? "config.json" : "metadata",
                 join(keys, ", ").c_str());
   if (diff.tensors.empty()) {
     std::printf("the same: %llu tensors, bit for bit\n", static_cast<LongUnsigned>(diff.same_tensors));

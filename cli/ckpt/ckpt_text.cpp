@@ -74,9 +74,9 @@ std::string difference_text(const TensorDifference& d) {
     case Kind::kOnlyInB:
       return "only in b: " + d.b;
     case Kind::kType:
-      return "another type: " + d.a + " in a, " + d.b + " in b";
+      return "different type: " + d.a + " in a, " + d.b + " in b";
     case Kind::kShape:
-      return "another shape: " + d.a + " in a, " + d.b + " in b";
+      return "different shape: " + d.a + " in a, " + d.b + " in b";
     case Kind::kValues:
       break;
   }

@@ -97,7 +97,7 @@ Error not_converted(const std::string& where, const CLI::App& app, std::string w
   const bool flag = option != nullptr && option->get_expected_min() == 0;
   const bool whole = option != nullptr && option->get_type_name().find("INT") < 2;  // INT or UINT
   return Error(ErrorKind::kInvalidArgument, {.where = where,
-                                             .what = called + (flag ? " is on or off" : " takes a number"),
+                                             .what = called + (flag ? " takes true or false" : " takes a number"),
                                              .got = quote(words.substr(value + 3)),
                                              .want = flag    ? "true or false"
                                                      : whole ? "a whole number"

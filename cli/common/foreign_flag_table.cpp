@@ -112,8 +112,8 @@ Words split(const Words& values, const Words&) {
   if (!parts) refuse("that is not a list of parts", "write those of training and validation, as in --split 95,5");
   if (parts->test != "0")
     refuse("there is no test split", "use --validation-fraction " + parts->validation +
-                                         ", and train on the third part, too; ranklab eval --load CHECKPOINT "
-                                         "--text FILE tests");
+                                         ", and train on the third part, too; ranklab eval --load CHECKPOINT --text "
+                                         "FILE evaluates the trained model");
   return {"--validation-fraction", parts->validation};
 }
 
@@ -127,7 +127,7 @@ Words grouped_queries(const Words&, const Words& line) {
 Words graphs(const Words& values, const Words&) {
   if (values[0] == "none") return {};
   if (values[0] == "local") return {"--cuda-graph"};
-  refuse("graphs are made of whole passes here, local or none, not " + values[0],
+  refuse("CUDA graphs capture whole passes here: local or none, not " + values[0],
          "use --cuda-graph, or leave --cuda-graph-impl out");
 }
 

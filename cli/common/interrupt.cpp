@@ -30,22 +30,22 @@ std::atomic<int> g_signal{0};
 std::atomic<int64_t> g_since_ns{0};
 sem_t g_wake;
 
-std::mutex g_tell_mutex;
-std::function<void(const std::string&)> g_tell;
+std::mutex g_notify_mutex;
+std::function<void(const std::string&)> g_notify;
 
 // Does not wait longer than 0.3 s, because the receiver may be as stuck as this process.
 void tell(const std::string& why) {
-  std::function<void(const std::string&)> teller;
+  std::function<void(const std::string&)> notify;
   {
-    const std::lock_guard lock(g_tell_mutex);
-    teller = g_tell;
+    const std::lock_guard lock(g_notify_mutex);
+    notify = g_notify;
   }
-  if (!teller) return;
-  std::promise<void> told;
-  std::future<void> end = told.get_future();
-  std::thread([teller, why, told = std::move(told)]() mutable {
-    teller(why);
-    told.set_value();
+  if (!notify) return;
+  std::promise<void> finished;
+  std::future<void> end = finished.get_future();
+  std::thread([notify, why, finished = std::move(finished)]() mutable {
+    notify(why);
+    finished.set_value();
   }).detach();
   end.wait_for(std::chrono::milliseconds(300));
 }
@@ -103,9 +103,9 @@ void watch_interrupts() {
     if (std::signal(signal, on_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
 }
 
-void tell_before_leaving(std::function<void(const std::string& why)> tell) {
-  const std::lock_guard lock(g_tell_mutex);
-  g_tell = std::move(tell);
+void notify_before_exit(std::function<void(const std::string& why)> tell) {
+  const std::lock_guard lock(g_notify_mutex);
+  g_notify = std::move(tell);
 }
 
 void give_interrupts(std::chrono::milliseconds patience) { g_patience = patience; }

@@ -19,7 +19,7 @@ void take_ctrl_c(int pipe_fd);
 void interrupt_run();
 // `tell` is called before the process exits in the middle of its work, on a thread of its own, for at most 0.3 s, to
 // notify whoever waits elsewhere for this process. Pass an empty function to notify nobody.
-void tell_before_leaving(std::function<void(const std::string& why)> tell);
+void notify_before_exit(std::function<void(const std::string& why)> tell);
 // Sets how long work in progress may continue after the first signal: 1.2 s by default; a checkpoint takes longer.
 void give_interrupts(std::chrono::milliseconds patience);
 bool interrupt_requested();

@@ -26,9 +26,9 @@ std::string fp32_hint(const RunPlan& plan) {
   constexpr int64_t kLarge = 1'000'000'000;  // parameters; smaller models are trained in fp32 for exact comparisons
   const TrainConfig& c = plan.config;
   const double in_fp32 = plan.profile.peak_flops_fp32, in_16_bits = plan.profile.peak_flops_16bit;
-  const bool alone = c.element_dtype() == DType::kFloat32 && few_bits_of(plan).empty();
+  const bool alone = c.element_dtype() == DType::kFloat32 && low_precision_cause(plan).empty();
   if (!alone || in_16_bits < 2 * in_fp32 || count_model(c.model, c.model.seq_length).total < kLarge) return "";
-  return strprintf("products run in fp32, at %.0f TFLOP/s at most; --bf16 has %.0f", in_fp32 * 1e-12,
+  return strprintf("products run in fp32, at %.0f TFLOP/s at most; --bf16 reaches %.0f", in_fp32 * 1e-12,
                    in_16_bits * 1e-12);
 }
 
@@ -66,7 +66,7 @@ std::string run_title(const RunPlan& plan) {
 
 std::string ramp_text(const RunPlan& plan) {
   if (!plan.ramp.grows()) return "";
-  if (!plan.ramp.given.empty()) return "; of a size by samples, " + plan.config.rampup_batch_size;
+  if (!plan.ramp.given.empty()) return "; its size by samples, " + plan.config.rampup_batch_size;
   return strprintf("; from %ld sequences by %ld over the first %ld", static_cast<long>(plan.ramp.start),
                    static_cast<long>(plan.ramp.increment), static_cast<long>(plan.ramp.samples));
 }

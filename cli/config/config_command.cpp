@@ -128,7 +128,7 @@ CommandAction setup_config(CommandLine& app) {
   CommandLine* megatron_app = app.add_subcommand(
       "from-megatron", "translate a command line of Megatron-LM's pretrain_gpt.py into settings, as TOML");
   megatron_app->add_flag("--json", given->json, "print one JSON object");
-  megatron_app->add_option("WORDS", given->words, "the line as it stands, with or without its torchrun")
+  megatron_app->add_option("WORDS", given->words, "the unchanged command line, with or without its torchrun")
       ->required()
       ->takes_rest();
   CommandLine* torchtitan_app = app.add_subcommand(

@@ -38,7 +38,7 @@ struct ConfigOptions::State {
   std::optional<Sources> sources;
   std::vector<ConfigSetting> settled;
   std::vector<ConfigSetting> placed;  // set by the command itself, such as those of a checkpoint's model
-  bool strict = false, told = false;
+  bool strict = false, reported = false;
 
   std::vector<std::string> idle(const RunPlan& plan) const {
     std::map<std::string, std::string> origins = merged->origins;
@@ -194,7 +194,7 @@ RunPlan ConfigOptions::resolve(const TrainConfig& config) const {
 }
 
 void ConfigOptions::report_idle(const RunPlan& plan) const {
-  if (std::exchange(state_->told, true)) return;
+  if (std::exchange(state_->reported, true)) return;
   for (const std::string& one : state_->idle(plan)) log_warning(one);
 }
 

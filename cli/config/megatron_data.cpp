@@ -16,8 +16,9 @@ void take_split(const MegatronWords& words, const char* usual, ForeignConfig& ou
   const bool given = words.has("--split");
   out.settings.push_back({"data.validation_fraction", split->validation, given ? "--split" : usual});
   if (given && split->test != "0")
-    out.left_out.push_back("--split " + text + ": its third part, " + split->test +
-                           " of all, is trained on, too; ranklab eval --load CHECKPOINT --text FILE tests");
+    out.left_out.push_back(
+        "--split " + text + ": its third part, " + split->test +
+        " of all, is trained on, too; ranklab eval --load CHECKPOINT --text FILE evaluates the trained model");
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ class Reader {
   void gpt_oss_gate() {
     const char *bound = "--activation-func-clamp-value", *offset = "--glu-linear-offset";
     if (!words_.has("--quick-geglu") || !words_.is(bound, 7) || !words_.is(offset, 1))
-      refuse_megatron("gates are bounded here as gpt-oss has them alone",
+      refuse_megatron("gates can be clamped here only as in gpt-oss",
                       join(Words{words_.has("--quick-geglu") ? "--quick-geglu" : "no --quick-geglu", bound,
                                  words_.text(bound).value_or("0"), offset, words_.text(offset).value_or("0")},
                            " "),
@@ -197,7 +197,7 @@ class Reader {
     if (!factor || *factor == 1 || settings_.at("model.position").text != "rope") return;
     if (*factor == 0) refuse_megatron(std::string(flag) + " is 0", "0", "1 or more", "leave it out");
     if (settings_.contains("model.rope_scaling_type") || words_.has("--multi-latent-attention"))
-      refuse_megatron("frequencies are stretched in one way here",
+      refuse_megatron("rotary frequencies can be scaled in one way only",
                       std::string(flag) + " with " +
                           (words_.has("--multi-latent-attention") ? "--multi-latent-attention" : "--use-rope-scaling"),
                       "one of them", "leave the other out");
@@ -381,7 +381,7 @@ class Reader {
     else if (load && load == save)
       set("checkpoint.load", "auto", "--load");
     if (load && load != save)
-      leave_out("--load", "Megatron-LM's checkpoints come in as Hugging Face folders (ranklab ckpt import-hf)");
+      leave_out("--load", "Megatron-LM's checkpoints are imported as Hugging Face folders (ranklab ckpt import-hf)");
   }
 
   MegatronWords words_;

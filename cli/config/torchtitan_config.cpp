@@ -291,7 +291,7 @@ class TitanReader {
     if (name != "AdamW" && name != "Adam")
       refuse_titan("optimizer.name has no counterpart", name, "AdamW", "choose it; ranklab's others: --optimizer");
     if (words_.real("optimizer.weight_decay", 0.1) != 0)
-      leave_out("optimizer.weight_decay", "norms and biases have none; there all parameters have it");
+      leave_out("optimizer.weight_decay", "norms and biases have none; in torchtitan all parameters have it");
     set_default("optim.lr", "0.0008");
     const double lr = std::strtod(settings_.at("optim.lr").text.c_str(), nullptr);
     const char* low = words_.find("lr_scheduler.lr_min") ? "lr_scheduler.lr_min" : "lr_scheduler.min_lr_factor";
@@ -347,7 +347,7 @@ class TitanReader {
         const std::string scales = words_.choice(recipe, "tensorwise", {"tensorwise", "rowwise"});
         set("precision.recipe", scales == "rowwise" ? "fp8_rowwise" : "fp8_current", recipe);
       } else if (!name.empty()) {
-        leave_out(key + " " + name, "experts' products are in the precision of the others");
+        leave_out(key + " " + name, "experts' matrix products use the precision of the others");
       }
     }
   }
@@ -359,7 +359,7 @@ class TitanReader {
     if (mode != "selective") return set("memory.recompute_granularity", mode, key);
     set("memory.recompute_granularity", "selective", key);
     if (option == "op")
-      leave_out(key + " selective", "attention is recomputed, and every product is kept, not each second one");
+      leave_out(key + " selective", "attention is recomputed, and every matrix product is kept, not every second one");
     else
       leave_out(key + " selective", "attention of every layer is recomputed, not each " + option + ". layer");
   }

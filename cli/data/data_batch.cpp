@@ -150,9 +150,9 @@ BatchSource source_of(const DataBatchOptions& options, const TrainingData& data,
   const CheckpointChoice choice = choose_checkpoint(plan, data_identity(data));
   const DataCursor cursor = data_cursor(choice, plan.config.finetune);
   RANKLAB_CHECK(step >= cursor.step, ErrorKind::kInvalidArgument, .where = "--step",
-                .what = "the run goes on from a checkpoint after this step", .got = std::to_string(step),
+                .what = "the run resumes from a checkpoint after this step", .got = std::to_string(step),
                 .want = std::to_string(cursor.step) + " or more",
-                .fix = "leave out --load to see what the run before it drew");
+                .fix = "leave out --load to see the batches of the run before it");
   source.seek(cursor.step, cursor.samples);
   return source;
 }

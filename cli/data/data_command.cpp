@@ -121,7 +121,8 @@ void print_index(const std::string& folder, const ShardIndex& index) {
               index.width == TokenWidth::kUint16 ? "uint16" : "uint32", static_cast<long>(index.vocab_size),
               index.complete ? "complete" : "unfinished: run data prepare again");
   if (!index.format.tokenizer.empty())
-    std::printf("  text by the tokenizer beside them, %s, hash %s\n", kTokenizerFile, index.format.tokenizer.c_str());
+    std::printf("  text tokenized by the tokenizer in the folder, %s, hash %s\n", kTokenizerFile,
+                index.format.tokenizer.c_str());
   if (index.format.end_token) std::printf("  each document ends with token %u\n", *index.format.end_token);
   for (const ShardInput& input : index.inputs)
     std::printf("  from %s, %lu bytes, %ld tokens\n", input.path.c_str(), static_cast<unsigned long>(input.bytes),

@@ -124,15 +124,16 @@ Json info_json(const Tokenizer& tokenizer) {
 void print_info(const TokenizerOptions& options, const Json& data) {
   std::printf("%s: byte-level BPE, vocabulary %ld, %ld merges\n", options.tokenizer.c_str(),
               data["vocab_size"].get<long>(), data["merges"].get<long>());
-  for (const Json& form : data["normal_forms"]) std::printf("  text becomes %s\n", form.get<std::string>().c_str());
+  for (const Json& form : data["normal_forms"])
+    std::printf("  text is normalized: %s\n", form.get<std::string>().c_str());
   for (const Json& pattern : data["patterns"])
-    std::printf("  cut by %s\n", without_controls(pattern.get<std::string>()).c_str());
+    std::printf("  text is split by: %s\n", without_controls(pattern.get<std::string>()).c_str());
   for (const Json& token : data["added_tokens"])
     std::printf("  %7ld %s%s\n", token["id"].get<long>(), without_controls(token["content"].get<std::string>()).c_str(),
                 data["end_token"] == token["id"] ? "  ends a document" : "");
   if (!data.contains("bench")) return;
   const Json& bench = data["bench"];
-  std::printf("%ld bytes as %ld tokens, %.2f bytes a token: %.1f MB/s, the first time %.1f MB/s\n",
+  std::printf("%ld bytes as %ld tokens, %.2f bytes per token: %.1f MB/s, the first time %.1f MB/s\n",
               bench["bytes"].get<long>(), bench["tokens"].get<long>(), bench["bytes_per_token"].get<double>(),
               bench["mb_per_s"].get<double>(), bench["first_mb_per_s"].get<double>());
 }

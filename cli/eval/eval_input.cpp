@@ -75,7 +75,7 @@ void add_text(EvalInput& input, const EvalRequest& request, const TrainConfig& c
                 .got = std::to_string(count) + (tokenizer != nullptr && tokenizer->bytes() ? " bytes" : " tokens"),
                 .want = std::to_string(input.text.first + 1) + " or more: the first " +
                         (input.text.first == 1 ? "one is" : std::to_string(input.text.first) + " are") +
-                        " only what the others follow",
+                        " only the context of the others",
                 .fix = "name a longer text");
   const int64_t context = config.model.seq_length;
   input.requests =

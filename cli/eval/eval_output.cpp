@@ -86,9 +86,9 @@ void print_eval_text(const RunPlan& plan, const EvalRequest& request, const Eval
     std::printf("\n%s: %s scored in %s of %ld, stride %ld\n", without_controls(request.text).c_str(),
                 counted(text.tokens, "token").c_str(), counted(static_cast<int64_t>(input.windows), "window").c_str(),
                 static_cast<long>(context), static_cast<long>(request.stride > 0 ? request.stride : context));
-    std::printf("  nats a token  %12.6f\n  perplexity    %12.6f\n", text.mean(), text.perplexity());
+    std::printf("  nats per token  %12.6f\n  perplexity      %12.6f\n", text.mean(), text.perplexity());
     if (input.text_bytes)
-      std::printf("  bits a byte   %12.6f   (of %ld bytes)\n", text.bits_per(*input.text_bytes),
+      std::printf("  bits per byte   %12.6f   (of %ld bytes)\n", text.bits_per(*input.text_bytes),
                   static_cast<long>(*input.text_bytes));
   }
   if (request.tasks.empty()) return;

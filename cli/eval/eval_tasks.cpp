@@ -78,7 +78,7 @@ ChoiceTask task_of(const std::string& text, const std::string& path, int64_t lin
   if (!gold)
     refuse(path, line, "no right answer",
            answer == nullptr ? "no field \"gold\" or \"answer\"" : answer->dump().substr(0, 60),
-           "the place of a choice from 0, its letter, or its text");
+           "the index of a choice, from 0, its letter, or its text");
   out.gold = *gold;
   return out;
 }

@@ -33,11 +33,11 @@ int64_t EvalTokenizer::scored_bytes(const std::string& text, const ScoredTokens&
   return std::max<int64_t>(0, all - static_cast<int64_t>(first.size()));
 }
 
-ScoredTokens EvalTokenizer::pair(std::string context, std::string goes_on) {
+ScoredTokens EvalTokenizer::pair(std::string context, std::string continuation) {
   const size_t end = context.find_last_not_of(" \t\n\v\f\r") + 1;  // 0: all of the context is spaces
-  goes_on.insert(0, context, end);
+  continuation.insert(0, context, end);
   context.resize(end);
-  return {encode(context + goes_on), static_cast<int64_t>(encode(context).size())};
+  return {encode(context + continuation), static_cast<int64_t>(encode(context).size())};
 }
 
 EvalTokenizer choose_eval_tokenizer(const std::string& path, const SavedModel* saved, const std::string& load,

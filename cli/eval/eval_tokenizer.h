@@ -33,7 +33,7 @@ class EvalTokenizer {
   // context alone. Spaces at the context's end are moved to the continuation, because " four" is one token, whereas
   // "are " would end in a token that never occurs before "four". `first` may be 0 (there is no context) or the number
   // of tokens (there is nothing to score).
-  ScoredTokens pair(std::string context, std::string goes_on);
+  ScoredTokens pair(std::string context, std::string continuation);
 
  private:
   std::vector<int64_t> encode(const std::string& text);

@@ -9,14 +9,14 @@
 namespace ranklab {
 namespace {
 
-bool makes_its_ranks(const TrainConfig& config) {
+bool creates_its_ranks(const TrainConfig& config) {
   return config.can(Capability::kMakesRanks) && read_process_env().world_size <= 1;
 }
 
 }  // namespace
 
 void choose_replica_world(const ConfigOptions& options, TrainConfig& config) {
-  if (!makes_its_ranks(config)) return;
+  if (!creates_its_ranks(config)) return;
   ParallelDims& dims = config.parallel;
   const int of_replica = dims.tp * dims.cp, of_pipeline = of_replica * dims.pp;
   if (!options.given("parallel.world_size")) {
@@ -31,7 +31,7 @@ void choose_replica_world(const ConfigOptions& options, TrainConfig& config) {
 
 void check_replica(const ConfigOptions& options) {
   TrainConfig config = options.config();
-  if (!makes_its_ranks(config)) return;  // its world size is known later
+  if (!creates_its_ranks(config)) return;  // its world size is known later
   choose_replica_world(options, config);
   options.resolve(std::move(config));
 }

@@ -119,7 +119,7 @@ cpu_sim::Socket open_rendezvous(LaunchPlan& plan, bool for_ranklab) {
 
 // Whether a restart may help. In a training run, a rejected setting or a failed check would end the next attempt in the
 // same way.
-bool may_heal(const LaunchPlan& plan, const GroupEnd& end) {
+bool may_succeed_on_restart(const LaunchPlan& plan, const GroupEnd& end) {
   return !plan.trains || (end.exit_code != exit_code(ErrorKind::kInvalidArgument) &&
                           end.exit_code != exit_code(ErrorKind::kCheckFailed));
 }
@@ -132,7 +132,8 @@ int launch(const Launch& given) {
   for (int restart = 0;; ++restart) {
     const GroupEnd end = LaunchGroup(plan, restart, listener.get()).wait();
     if (!end.story.empty()) std::fprintf(stderr, "ranklab launch: %s\n", end.story.c_str());
-    if (!end.failed || end.signal != 0 || restart == plan.max_restarts || !may_heal(plan, end)) return end.exit_code;
+    if (!end.failed || end.signal != 0 || restart == plan.max_restarts || !may_succeed_on_restart(plan, end))
+      return end.exit_code;
     std::fprintf(stderr, "ranklab launch: restarting all ranks (%d of %d)\n", restart + 1, plan.max_restarts);
   }
 }

@@ -165,7 +165,7 @@ void LaunchGroup::start(int local_rank, int restart, int listener) {
 }
 
 GroupEnd LaunchGroup::wait() {
-  while (anyone_left()) {
+  while (has_running_ranks()) {
     poll_once();
     push_on();
   }
@@ -182,7 +182,7 @@ GroupEnd LaunchGroup::wait() {
   return end_;
 }
 
-bool LaunchGroup::anyone_left() const {
+bool LaunchGroup::has_running_ranks() const {
   for (const Rank& rank : ranks_)
     if (rank.pid > 0) return true;
   return false;
@@ -223,7 +223,7 @@ void LaunchGroup::reap() {
   for (Rank& rank : ranks_) {
     int status = 0;
     if (rank.pid <= 0 || ::waitpid(rank.pid, &status, WNOHANG | WUNTRACED | WCONTINUED) != rank.pid) continue;
-    if (WIFSTOPPED(status)) tell_stopped(rank, WSTOPSIG(status));
+    if (WIFSTOPPED(status)) report_stopped(rank, WSTOPSIG(status));
     rank.stopped = WIFSTOPPED(status);
     if (WIFSTOPPED(status) || WIFCONTINUED(status)) continue;
     const int pid = std::exchange(rank.pid, -1);
@@ -234,7 +234,7 @@ void LaunchGroup::reap() {
 }
 
 // Reported here because nobody else notices a stopped rank before the ranks have connected.
-void LaunchGroup::tell_stopped(const Rank& rank, int signal) {
+void LaunchGroup::report_stopped(const Rank& rank, int signal) {
   std::fprintf(stderr,
                "ranklab launch: rank %d (pid %d) is stopped by signal %d (%s), and the others wait for it; do: kill "
                "-CONT %d\n",
@@ -243,7 +243,7 @@ void LaunchGroup::tell_stopped(const Rank& rank, int signal) {
 
 // Whether an earlier rank's end stays the reported one. A rank that lost a peer may be reaped before that peer, whose
 // own error then replaces it, because it says what was wrong.
-bool LaunchGroup::is_told(bool killed, int code) const {
+bool LaunchGroup::keeps_first_end(bool killed, int code) const {
   if (!end_.failed) return true;
   const bool lost_a_peer = !killed && code == exit_code(ErrorKind::kCommunication);
   return lost_a_peer_ && pushed_ == 0 && !lost_a_peer;
@@ -252,7 +252,7 @@ bool LaunchGroup::is_told(bool killed, int code) const {
 void LaunchGroup::note_end(const Rank& rank, int pid, int status) {
   const bool killed = WIFSIGNALED(status);
   if (end_.signal != 0) return note_end_after_signal(killed, rank.exit_code);
-  if ((!killed && WEXITSTATUS(status) == 0) || !is_told(killed, WEXITSTATUS(status))) return;
+  if ((!killed && WEXITSTATUS(status) == 0) || !keeps_first_end(killed, WEXITSTATUS(status))) return;
   if (plan_.trains && !killed && ends_a_training(WEXITSTATUS(status))) {
     // The others end in their own way, and nothing is restarted. Ranks that got no signal themselves end as after
     // SIGTERM.

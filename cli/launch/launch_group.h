@@ -55,8 +55,8 @@ class LaunchGroup {
   void poll_once();
   void read_signals();
   void reap();
-  static void tell_stopped(const Rank& rank, int signal);
-  bool is_told(bool killed, int code) const;
+  static void report_stopped(const Rank& rank, int signal);
+  bool keeps_first_end(bool killed, int code) const;
   void note_end(const Rank& rank, int pid, int status);
   void note_end_after_signal(bool killed, int code);
   void read(Rank& rank, Stream& stream);
@@ -68,7 +68,7 @@ class LaunchGroup {
   void push_on_after_signal(Clock::duration since);
   void kill_all();
   void send_all(int signal);
-  bool anyone_left() const;
+  bool has_running_ranks() const;
 
   const LaunchPlan& plan_;
   std::vector<Rank> ranks_;

@@ -78,7 +78,7 @@ void show_files(LessonSession& session, const std::filesystem::path& path, bool 
   session.screen.heading("Your turn");
   std::vector<lesson::Cells> rows = {{"", ""}};
   rows.push_back({session.screen.paint(Ink::kBold, shown(path)),
-                  fresh ? "your copy of the exercise: write here" : "yours already, left as it is"});
+                  fresh ? "your copy of the exercise: write here" : "already yours, left unchanged"});
   for (const std::filesystem::path& header : lesson::headers_of(session.row))
     rows.push_back(
         {shown(header), header.filename() == "exercise.h" ? "what you are to write, exactly" : "what you have"});
@@ -160,7 +160,7 @@ int lesson_hint(const LessonRequest& request) {
   session.screen.line();
   lesson::show_markdown(session.screen, hints[static_cast<size_t>(shown - 1)]);
   session.screen.line();
-  session.screen.line(shown < count ? "For the next one, say it again: `" + session.command("hint") +
+  session.screen.line(shown < count ? "For the next one, run this again: `" + session.command("hint") +
                                           "` (the number is the lesson's)."
                       : more ? "That was the last one."
                              : "There are no more. `" + session.command("solution") + " --force` gives it away.");
@@ -188,8 +188,8 @@ int lesson_reset(const LessonRequest& request) {
     session.state().exercise = path.string();
     session.state().hints = 0;
   });
-  session.screen.line("The exercise is as given again: " + path.string());
-  if (!backup.empty()) session.screen.line("Your file is kept:              " + backup.string());
+  session.screen.line("The exercise is reset: " + path.string());
+  if (!backup.empty()) session.screen.line("Your file is kept:     " + backup.string());
   return 0;
 }
 

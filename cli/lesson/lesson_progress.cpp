@@ -65,7 +65,7 @@ int lesson_list_all(const LessonRequest& request) {
   }
   screen.table(rows);
   screen.line();
-  screen.line("  Begin or go on: " + typed_program() + " lesson start");
+  screen.line("  Start or resume: " + typed_program() + " lesson start");
   return 0;
 }
 

@@ -52,7 +52,7 @@ void print_picture(LessonSession& session, const lesson::Grade& grade) {
 // Says how to watch the recordings.
 void print_recordings(LessonSession& session, const lesson::Grade& grade) {
   if (!grade.unrecorded.empty())
-    session.screen.paragraph("What the ranks did is not kept for the visualizer: " + grade.unrecorded, 0, 2);
+    session.screen.paragraph("The trace for the visualizer could not be saved: " + grade.unrecorded, 0, 2);
   if (grade.recordings.empty()) return;
   std::vector<lesson::Cells> rows = {{"", ""}};
   for (const std::string& path : grade.recordings)

@@ -91,7 +91,7 @@ std::string token_text(const RunPlan& plan, const ModelCounts& counts) {
                 human_count(m.training_flops_per_token(m.seq_length)).c_str());
   if (counts.mtp > 0) {
     text += strprintf(
-        "  MTP       %ld module%s of together %s parameters, %s of them active, only in training: %s FLOP "
+        "  MTP       %ld module%s with %s parameters in total, %s of them active, only in training: %s FLOP "
         "forward with the model's head\n",
         static_cast<long>(m.mtp_num_layers), m.mtp_num_layers == 1 ? "" : "s",
         human_count(static_cast<double>(counts.mtp)).c_str(),
@@ -138,7 +138,7 @@ std::string rank_text(const RunPlan& plan, const std::string& layout_note, const
   }
   return "  a rank    " + whose_text(plan, memory) + ": " +
          style.bold(human_bytes(static_cast<double>(together(memory.at_peak)))) + "\n            " + parts +
-         strprintf(" (estimate of its fullest moment, within %.0f %%)\n", 100 * kPeakTolerance) +
+         strprintf(" (estimate of its peak, within %.0f %%)\n", 100 * kPeakTolerance) +
          (layout_note.empty() ? "" : "           " + layout_note + "\n");
 }
 

@@ -111,10 +111,10 @@ int run_all(const ConfigOptions& options, const ParityRequest& request) {
                shown != nullptr ? shown->key.text() : result.ended,
                shown != nullptr ? strprintf("%.3g", shown->worst.eps) : "",
                shown != nullptr ? strprintf("%.3g", shown->tolerance) : "",
-               !result.ended.empty()     ? "FAILED"
-               : !result.differs()       ? "same"
-               : result.few_bits.empty() ? "DIFFERENT"
-                                         : "DIFFERENT in fp32"});
+               !result.ended.empty()          ? "FAILED"
+               : !result.differs()            ? "same"
+               : result.low_precision.empty() ? "DIFFERENT"
+                                              : "DIFFERENT in fp32"});
   }
   end_progress();
   if (request.json) {
@@ -137,7 +137,7 @@ int run_dumps(const ParityRequest& request) {
   for (size_t i = 2; i < request.dumps.size(); ++i) perturbed.push_back(read_dumps(request.dumps[i]));
   const double least = perturbed.empty() ? request.allowed : kLeastEps;
   const ParityReference reference(read_dumps(request.dumps[1]), perturbed, kFactor, least);
-  const ParityResult result = held_to(read_dumps(request.dumps[0]), reference);
+  const ParityResult result = compare_with_reference(read_dumps(request.dumps[0]), reference);
   RANKLAB_CHECK(!result.comparison.verdicts.empty(), ErrorKind::kCheckFailed, .where = "parity",
                 .what = "the two have no tensor in common", .got = request.dumps[0] + " and " + request.dumps[1],
                 .fix = "see that steps and names of modules agree");

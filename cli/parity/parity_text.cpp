@@ -43,7 +43,8 @@ void add_difference(const ParityResult& result, Facts& facts) {
   const TensorVerdict& wrong = *result.wrong();
   if (!wrong.broken.empty()) facts.push_back({"what", wrong.broken, kBrief});
   if (wrong.worst.eps > 0) {
-    facts.push_back({"how far", eps_text(wrong.worst.eps) + ", allowed are " + eps_text(wrong.tolerance), kBrief});
+    facts.push_back(
+        {"how far", eps_text(wrong.worst.eps) + ", with a tolerance of " + eps_text(wrong.tolerance), kBrief});
     facts.push_back(
         {"largest", strprintf("%.9g instead of %.9g (%.3g ULP) at %s on %s", wrong.worst.got, wrong.worst.want,
                               units_apart(wrong.worst.got, wrong.worst.want, epsilon_of(result.type)),
@@ -60,8 +61,8 @@ void add_needs(const ParityResult& result, Facts& facts) {
   if (result.narrowed.empty()) return;
   std::vector<std::string> gone, stays;
   for (const NarrowedTo& one : result.narrowed) (one.gone ? gone : stays).push_back(one.flags);
-  if (!gone.empty()) facts.push_back({"it is gone with", join(gone, "; ")});
-  if (!stays.empty()) facts.push_back({"it stays with", join(stays, "; ")});
+  if (!gone.empty()) facts.push_back({"disappears with", join(gone, "; ")});
+  if (!stays.empty()) facts.push_back({"remains with", join(stays, "; ")});
   facts.push_back({"smallest layout", result.smallest});
 }
 
@@ -116,13 +117,13 @@ std::vector<viz::ParityFact> parity_facts(const ParityResult& result) {
 }
 
 std::string parity_verdict(const ParityResult& result, const Style& style) {
-  const bool wide = !result.few_bits.empty();
+  const bool wide = !result.low_precision.empty();
   if (!result.differs()) return style.green("SAME") + same_text(result) + (wide ? "; in fp32, too" : "");
   const TensorVerdict* wrong = result.wrong();
   const std::string failed = result.ended.empty() ? "" : style.red("FAILED") + ": " + result.ended;
   if (wrong == nullptr) return failed;
   return failed + (failed.empty() ? "" : "\n") + style.red("DIFFERENT") +
-         (wide ? " in fp32 (the rounding of " + result.few_bits + " hides it)" : "") + ", first in " +
+         (wide ? " in fp32 (the rounding of " + result.low_precision + " hides it)" : "") + ", first in " +
          step_text(wrong->key) + ": " + style.bold(wrong->key.text());
 }
 
@@ -137,7 +138,7 @@ std::string parity_text(const ParityResult& result) {
         strprintf("  %-17s ", fact.what.c_str()) + (fact.what == "to blame" ? style.bold(fact.text) : fact.text) + "\n";
   if (result.wrong() != nullptr) text += later_text(result);
   if (!result.differs() && !seen.not_compared.empty())
-    text += strprintf("not compared: %zu tensors that only one of the two runs has, or with another shape: %s\n",
+    text += strprintf("not compared: %zu tensors that only one of the two runs has, or with a different shape: %s\n",
                       seen.not_compared.size(), some_of(seen.not_compared).c_str());
   return text;
 }
@@ -158,7 +159,7 @@ nlohmann::ordered_json parity_json(const ParityResult& result) {
                {"not_compared", result.comparison.not_compared.size()},
                {"wrong", result.comparison.count_wrong()}};
   if (const TensorVerdict* closest = result.comparison.closest()) json["closest"] = tensor(*closest);
-  if (!result.few_bits.empty()) json["fp32"] = result.differs() ? "different" : "same";
+  if (!result.low_precision.empty()) json["fp32"] = result.differs() ? "different" : "same";
   if (!result.ended.empty()) json["ended"] = result.ended;
   if (const TensorVerdict* wrong = result.wrong()) {
     json["first"] = tensor(*wrong);

@@ -59,7 +59,7 @@ std::string row_text(const std::string& title, const Bytes& bytes, const std::st
 
 std::string ranks_text(const RunPlan& plan, const StepRecord& record, const std::vector<MeasuredMemory>& measured,
                        const Style& style) {
-  std::string heading = strprintf("  %-26s", "a rank at its fullest");
+  std::string heading = strprintf("  %-26s", "a rank at its peak");
   for (size_t c = 0; c < kCategories; ++c)
     heading += strprintf(" %11s", std::string(name(static_cast<MemoryCategory>(c))).c_str());
   std::string text = style.bold(heading + strprintf(" %11s", "together")) + "\n";
@@ -120,7 +120,7 @@ std::string states_text(const RunPlan& plan, const Style& style) {
   const int shards = plan.mesh.size(Axis::kDpShard);
   const std::string of_a_group = shards < plan.replicas() ? std::to_string(shards) + ", of " : "";
   std::string text =
-      style.bold("  states, bytes a parameter") +
+      style.bold("  states, bytes per parameter") +
       strprintf("  parameter p %ld, gradient g %ld, optimizer o %.4g%s; N = %s\n",
                 static_cast<long>(types.param_bytes()), static_cast<long>(types.grad_bytes()),
                 mean_optimizer_bytes(plan), kept_text(types).c_str(), (of_a_group + replicas_text(plan)).c_str());
@@ -129,9 +129,9 @@ std::string states_text(const RunPlan& plan, const Style& style) {
     text += strprintf("    ZeRO %zu  %-14s %8.4g%s\n", stage, stages[stage].formula.c_str(), stages[stage].bytes,
                       static_cast<int>(stage) == plan.zero_stage ? "  this run" : "");
   }
-  if (adds_up_whole_gradients(plan))
+  if (accumulates_whole_gradients(plan))
     text += strprintf(
-        "    at a step's end; until then %ld microbatches are added up in whole gradients (--grad-sync "
+        "    at a step's end; until then %ld microbatches are accumulated in whole gradients (--grad-sync "
         "microbatch reduces each)\n",
         static_cast<long>(plan.num_microbatches));
   return text;
@@ -186,7 +186,7 @@ std::string activations_text(const RunPlan& plan, const StepRecord& record, cons
                     "    the paper's block (arXiv 2205.05198: s b h (34 + 5 a s / h), 34 s b h, 2 s b h) keeps 2 bytes "
                     "an activation, the scores of\n    attention and dropout's masks as bytes; here elements have " +
                     std::to_string(plan.config.element_bytes()) +
-                    " bytes, attention keeps one number a query in place of the\n    scores, norms and "
+                    " bytes, attention keeps one number per query instead of the\n    scores, norms and "
                     "activation functions are recomputed, and a mask has a full element. Selective saves\n    "
                     "attention's output alone.\n");
 }

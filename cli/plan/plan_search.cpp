@@ -40,7 +40,7 @@ std::string title_of(const RunPlan& plan) {
 }
 
 std::string rows_text(const LayoutPlanner& search, const std::vector<PlannedLayout>& rows) {
-  Table table({"layout", "step", "MFU", "tokens/s a GPU", "memory", "front"});
+  Table table({"layout", "step", "MFU", "tokens/s per GPU", "memory", "front"});
   for (size_t i = 0; i < std::min(kShownPlans, rows.size()); ++i) {
     const PlannedLayout& row = rows[i];
     if (!search.fits(row)) break;
@@ -78,9 +78,9 @@ TrainConfig with_flags(TrainConfig config, const std::string& flags) {
 
 std::map<std::string, double> parts_of(const StepTime& time) {
   std::map<std::string, double> parts = {
-      {"compute", time.compute_ns - time.launch_ns},      {"waiting for launches", time.launch_ns},
+      {"compute", time.compute_ns - time.launch_ns},      {"waiting for kernel launches", time.launch_ns},
       {"waiting in the pipeline", time.pipeline_idle_ns}, {"collectives beside compute", time.hidden_ns},
-      {"handing out parameters", time.pieces_ns},         {"waiting for the slowest GPU", time.slowest_ns}};
+      {"passing on updated parameters", time.pieces_ns},  {"waiting for the slowest GPU", time.slowest_ns}};
   for (const auto& [axis, exposed] : time.exposed_ns) parts["exposed " + std::string(name(axis))] = exposed;
   return parts;
 }

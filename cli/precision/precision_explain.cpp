@@ -31,7 +31,7 @@ struct ExplainRequest {
 };
 
 // Modules that users ask about although they contain no GEMM whose precision could be chosen.
-const char* const kNoProducts = "no linear layer: recipes leave it alone";
+const char* const kNoProducts = "not a linear layer: recipes do not change it";
 
 std::vector<ModulePrecision> chosen_modules(const RunPlan& plan, const PrecisionPolicy& policy,
                                             const std::string& pattern) {

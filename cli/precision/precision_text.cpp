@@ -84,7 +84,7 @@ std::string products_text(const LinearPrecision& linear) {
   if (linear.sum == SumPrecision::kHopper) parts.emplace_back("sums in 14 bits, as on Hopper");
   if (linear.sum == SumPrecision::kHopperPromoted)
     parts.emplace_back("sums in 14 bits, moved to fp32 every 128 products");
-  if (linear.requantize_activation) parts.emplace_back("weight gradients see x as it was rounded forward");
+  if (linear.requantize_activation) parts.emplace_back("weight gradients use x as rounded in the forward pass");
   if (linear.hadamard) parts.emplace_back("a random Hadamard transform for weight gradients");
   return join(parts, "; ");
 }

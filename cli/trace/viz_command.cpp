@@ -50,9 +50,9 @@ int write_page(const VizOptions& options, bool attaches) {
                            : options.format == "text" ? "--format text"
                            : !options.out.empty()     ? "-o " + options.out
                                                       : "";
-  RANKLAB_CHECK(also.empty(), ErrorKind::kInvalidArgument, .where = "viz --html", .what = "a page is written alone",
-                .got = also + " with --html",
-                .want = "--html FILE.html, a trace, and --goto if it is to open at a place",
+  RANKLAB_CHECK(also.empty(), ErrorKind::kInvalidArgument, .where = "viz --html",
+                .what = "a page cannot be written together with other output", .got = also + " with --html",
+                .want = "--html FILE.html, a trace, and perhaps --goto, the position to open",
                 .fix = "leave " + also + " out, or run viz twice");
   RANKLAB_CHECK(options.html.ends_with(".html"), ErrorKind::kInvalidArgument, .where = "viz --html",
                 .what = "not the name of a page", .got = quote(options.html), .want = "a name that ends in .html",
@@ -66,7 +66,7 @@ int write_page(const VizOptions& options, bool attaches) {
 int run(VizOptions& options, bool attaches) {
   read_size(options.size, options.request);
   RANKLAB_CHECK(!attaches || (!options.headless && options.format != "text"), ErrorKind::kInvalidArgument,
-                .where = "viz --attach", .what = "a run that goes on is shown in a window only",
+                .where = "viz --attach", .what = "a live run can only be shown in a window",
                 .got = options.headless ? "--headless" : "--format text", .want = "a window",
                 .fix = "leave --attach out and give the trace that the run wrote, or use ranklab debug");
   const std::string without = !options.html.empty()           ? "--html"
@@ -74,11 +74,11 @@ int run(VizOptions& options, bool attaches) {
                               : options.out.ends_with(".svg") ? "-o " + options.out
                                                               : "";
   RANKLAB_CHECK(options.request.parity.empty() || without.empty(), ErrorKind::kInvalidArgument, .where = "viz --parity",
-                .what = "what parity found is shown in the window and in pictures of it",
+                .what = "parity results are shown only in the window and in pictures of it",
                 .got = "--parity with " + without, .want = "a window, or --headless -o FILE.png",
                 .fix = "leave one out, or use ranklab parity --out FILE.html or FILE.svg");
   RANKLAB_CHECK(options.request.compare.empty() || without.empty(), ErrorKind::kInvalidArgument,
-                .where = "viz --compare", .what = "how two traces differ is shown in the window and in pictures of it",
+                .where = "viz --compare", .what = "comparisons are shown only in the window and in pictures of it",
                 .got = "--compare with " + without, .want = "a window, or --headless -o FILE.png",
                 .fix = "leave one out, or use ranklab trace diff");
   if (options.request.traces.empty() && !attaches && options.request.parity.empty() && is_there(find_trace("last")))
@@ -129,7 +129,7 @@ CommandAction setup_viz(CommandLine& app) {
          "--parity", request.parity,
          "result of ranklab parity --out FILE.json, for the panel parity (default: parity.json next to the trace)")
       ->type_name("FILE");
-  app.add_option("--goto", request.go_to, "place to open, e.g. step=12,t=3.4ms,sel=r3/B7")->type_name("LINK");
+  app.add_option("--goto", request.go_to, "position to open, e.g. step=12,t=3.4ms,sel=r3/B7")->type_name("LINK");
   app.add_option("--layout", request.layout, "arrangement of panels: " + names_of(viz::layout_names()))
       ->type_name("NAME")
       ->words(viz::layout_names());

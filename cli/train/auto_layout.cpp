@@ -40,8 +40,8 @@ TrainConfig in_its_world(const ConfigOptions& options) {
   for (const char* key : {"parallel.tp", "parallel.pp", "parallel.cp", "parallel.ep", "parallel.etp", "parallel.dp"})
     names_a_size = names_a_size || options.given(key);
   RANKLAB_CHECK(launched || options.given("parallel.world_size") || !names_a_size, ErrorKind::kInvalidArgument,
-                .where = kOrigin, .what = "the world size is not given", .got = "sizes of axes alone",
-                .want = "--world-size, beside the sizes that shall stay", .fix = "add --world-size N");
+                .where = kOrigin, .what = "the world size is not given", .got = "only sizes of axes",
+                .want = "--world-size, and the sizes to keep", .fix = "add --world-size N");
   if (launched) adopt_world(config, env.world_size, options);
   return config;
 }
@@ -51,7 +51,7 @@ void refuse_twice_settled(const ConfigOptions& options) {
                           "parallel.use_distributed_optimizer", "parallel.sep"})
     RANKLAB_CHECK(!options.given(key), ErrorKind::kInvalidArgument, .where = kOrigin,
                   .what = "the layout is to be chosen, and this setting fixes a part of it indirectly",
-                  .got = find_field(key)->flags.back(), .want = "--mbs, --zero-stage, --cp or --ep for what shall stay",
+                  .got = find_field(key)->flags.back(), .want = "--mbs, --zero-stage, --cp or --ep for what to keep",
                   .fix = "leave it out");
 }
 

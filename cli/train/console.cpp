@@ -222,7 +222,7 @@ class ConsoleHook : public Hook {
       if (book_->bytes_at_peak(category) > 0) parts.emplace_back(book_->bytes_at_peak(category), name(category));
     }
     std::sort(parts.rbegin(), parts.rend());
-    std::string text = "rank 0 at its fullest " + human_bytes(static_cast<double>(book_->peak_bytes()));
+    std::string text = "rank 0 at its peak " + human_bytes(static_cast<double>(book_->peak_bytes()));
     for (size_t i = 0; i < parts.size(); ++i)
       text += (i == 0 ? ": " : ", ") + std::string(parts[i].second) + " " +
               human_bytes(static_cast<double>(parts[i].first));

@@ -33,10 +33,10 @@ struct DryRun {
 };
 
 // Options for less memory that the run does not use yet, the cheapest first.
-std::string ways_to_need_less(const RunPlan& plan) {
+std::string memory_advice(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   std::vector<std::string> ways;
-  if (adds_up_whole_gradients(plan)) ways.push_back("reduce each microbatch (--grad-sync microbatch)");
+  if (accumulates_whole_gradients(plan)) ways.push_back("reduce each microbatch (--grad-sync microbatch)");
   if (plan.dp() > 1 && !plan.zero().parameters) ways.push_back("raise --zero-stage");
   if (plan.micro_batch_size > 1) ways.push_back("lower --micro-batch-size");
   if (c.recompute_granularity != "full") ways.push_back("recompute activations (--recompute-granularity full)");
@@ -55,9 +55,9 @@ DryRun make_dry_run(const RunPlan& plan, const StepRecord& record, const std::st
   const double bytes =
       plan.profile.kernels == nullptr ? static_cast<double>(together(out.memory.at_peak)) : out.on_gpu.on_device();
   if (bytes > static_cast<double>(plan.profile.memory_bytes)) {
-    out.warnings.push_back(strprintf(
-        "a rank needs about %s, and %s has %s: %s", human_bytes(bytes).c_str(), plan.profile.title.c_str(),
-        human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str(), ways_to_need_less(plan).c_str()));
+    out.warnings.push_back(
+        strprintf("a rank needs about %s, and %s has %s: %s", human_bytes(bytes).c_str(), plan.profile.title.c_str(),
+                  human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str(), memory_advice(plan).c_str()));
   }
   if (const std::string hint = fp32_hint(plan); !hint.empty()) out.warnings.push_back(hint);
   out.documents_known = record.documents_unknown.empty();
@@ -96,7 +96,7 @@ std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& sty
   const std::string whose = plan.mesh.size(Axis::kPp) == 1
                                 ? "one rank"
                                 : "pipeline rank " + std::to_string(run.memory.pp_rank) + ", the fullest";
-  std::string text = "  memory   of " + whose + " at its fullest moment\n";
+  std::string text = "  memory   of " + whose + " at its peak\n";
   for (size_t c = 0; c < run.memory.at_peak.size(); ++c) {
     const int64_t bytes = run.memory.at_peak[c];
     if (bytes > 0) text += row(std::string(name(static_cast<MemoryCategory>(c))).c_str(), bytes, "");
@@ -167,10 +167,10 @@ std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style
                       human_ns(shown).c_str(), human_ns(busy).c_str());
   }
   if (run.time.hidden_ns > 0)
-    text += strprintf("    beside       %10s  by which compute takes longer beside collectives that it hides\n",
+    text += strprintf("    beside       %10s  extra time of compute that runs beside collectives\n",
                       human_ns(run.time.hidden_ns).c_str());
   if (run.time.pieces_ns > 0)
-    text += strprintf("    pieces       %10s  ranks hand each other updated parameters one by one\n",
+    text += strprintf("    pieces       %10s  ranks pass updated parameters to each other one by one\n",
                       human_ns(run.time.pieces_ns).c_str());
   if (run.time.slowest_ns > 0)
     text += strprintf("    slowest      %10s  waiting for the slowest of %d GPUs\n",

@@ -30,14 +30,14 @@ namespace ranklab {
 namespace {
 
 // Initializing a large model takes seconds to minutes before the run prints its first line.
-void say_long_start(const RunPlan& plan) {
+void announce_long_start(const RunPlan& plan) {
   const double weights = static_cast<double>(plan.config.model.parameter_count()) * plan.dp();
   if (!plan.config.can(Capability::kMakesRanks) || weights < 5e7) return;
   std::fprintf(stderr, "making %s weights (%s parameters x %d replicas) ...\n", human_count(weights).c_str(),
                human_count(static_cast<double>(plan.config.model.parameter_count())).c_str(), plan.dp());
 }
 
-void say_what_is_not_watched(const RunPlan& plan) {
+void report_unwatched_layers(const RunPlan& plan) {
   const std::string why = plan.config.sentinels.parity_interval > 0 ? why_not_alone(plan) : "";
   if (why.empty()) return;
   std::fprintf(stderr,
@@ -64,22 +64,22 @@ class ReleaseOnSignal {
 
 // If this process exits during the run, ranks elsewhere are notified, and the trace is kept up to its last complete
 // step.
-class TellOnLeaving {
+class NotifyOnExit {
  public:
-  TellOnLeaving(std::shared_ptr<World> world, std::shared_ptr<TraceWriterHook> trace) {
-    tell_before_leaving([world = std::move(world), trace = std::move(trace)](const std::string& why) {
+  NotifyOnExit(std::shared_ptr<World> world, std::shared_ptr<TraceWriterHook> trace) {
+    notify_before_exit([world = std::move(world), trace = std::move(trace)](const std::string& why) {
       world->give_up(why);
       if (trace) trace->keep();
     });
   }
-  ~TellOnLeaving() { tell_before_leaving({}); }
-  TellOnLeaving(const TellOnLeaving&) = delete;
-  TellOnLeaving& operator=(const TellOnLeaving&) = delete;
+  ~NotifyOnExit() { notify_before_exit({}); }
+  NotifyOnExit(const NotifyOnExit&) = delete;
+  NotifyOnExit& operator=(const NotifyOnExit&) = delete;
 };
 
 // After a signal, ranks leave, and their peers see lost connections. Any other error has a cause of its own, above all
 // a checkpoint that could not be written.
-bool comes_of_stopping(const Error& error) {
+bool is_caused_by_signal(const Error& error) {
   return error.kind() == ErrorKind::kCommunication || error.kind() == ErrorKind::kTimeout ||
          error.kind() == ErrorKind::kInterrupted;
 }
@@ -147,8 +147,8 @@ void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
   engine.add_hook(make_console_hook(console));
   if (how_.json) engine.add_hook(make_json_hook(console));
   for (const auto& hook : hooks_) engine.add_hook(hook);
-  say_what_is_not_watched(*plan_);
-  say_long_start(*plan_);
+  report_unwatched_layers(*plan_);
+  announce_long_start(*plan_);
 }
 
 int TrainRun::fit() {
@@ -165,11 +165,11 @@ int TrainRun::fit() {
     engine.set_output_folder(log_dir());
     add_hooks(engine, gemm);
   }
-  const TellOnLeaving telling(world_, trace_);
+  const NotifyOnExit telling(world_, trace_);
   const TrainResult result = engine.fit();
   RANKLAB_CHECK(result.stopped.empty(), ErrorKind::kSentinel, .where = "sentinels", .what = "a sentinel ended the run",
                 .got = result.stopped, .want = "a number within its bounds",
-                .fix = "see sentinels.jsonl in the run's folder; --sentinel 'NAME stop=none' lets the run go on");
+                .fix = "see sentinels.jsonl in the run's folder; --sentinel 'NAME stop=none' lets the run continue");
   // If a viewer ended the run, it ended as intended. If another process received a signal, this one has not finished
   // its work.
   if (result.interrupted && (interrupt_requested() || !stopping_)) return interrupt_exit_code();
@@ -202,7 +202,7 @@ int TrainRun::run() {
   } catch (const Error& error) {
     end.error = error.what();
     // Does not report peers that were ended by the same Ctrl-C, and shows an error only once if rank 0 shows it.
-    if (interrupt_requested() && comes_of_stopping(error)) {
+    if (interrupt_requested() && is_caused_by_signal(error)) {
       if (how_.json && world_->has_rank_zero()) std::fputs(json_interrupted().c_str(), stdout);
       return interrupt_exit_code();
     }

@@ -42,7 +42,7 @@ std::optional<RawFrame> RawFrameReader::next() {
   if (buffer_.size() < kHeaderBytes) return std::nullopt;
   Header header{};
   std::memcpy(&header, buffer_.data(), kHeaderBytes);
-  if (header.magic != magic_ || header.type >= num_types_) fail("other bytes", "a frame's header");
+  if (header.magic != magic_ || header.type >= num_types_) fail("different bytes", "a frame's header");
   if (header.length > cap_)
     fail("a frame of " + std::to_string(header.length) + " bytes", "at most " + std::to_string(cap_));
   if (buffer_.size() < kHeaderBytes + header.length) return std::nullopt;

@@ -107,7 +107,7 @@ std::string where_thread_is(pthread_t thread) {
   return stack.empty() ? "" : "it is in " + join(std::span(stack), ", called by ");
 }
 
-void say_where_thread_is(const std::string& who, pthread_t thread) {
+void report_where_thread_is(const std::string& who, pthread_t thread) {
   if (const std::string where = where_thread_is(thread); !where.empty())
     std::fprintf(stderr, "ranklab: %s does not return: %s\n", who.c_str(), where.c_str());
 }

@@ -14,6 +14,6 @@ std::string where_thread_is(pthread_t thread);
 
 // Writes the same to stderr for a rank whose process exits without it: "ranklab: rank 1 does not return: it is in f,
 // ...".
-void say_where_thread_is(const std::string& who, pthread_t thread);
+void report_where_thread_is(const std::string& who, pthread_t thread);
 
 }  // namespace ranklab

@@ -89,7 +89,7 @@ void Checkpoint::check_pieces(const std::string& name, const StoredTensor& tenso
                              std::to_string(elements) + " elements of " + std::string(ranklab::name(tensor.type)));
     runs.push_back(slice_runs(tensor.shape, stored.slice));
   }
-  const std::string fault = fault_of_cover(shape_elements(tensor.shape), runs);
+  const std::string fault = cover_error(shape_elements(tensor.shape), runs);
   if (!fault.empty())
     refuse_checkpoint_file(manifest_path(), "the pieces of tensor " + quote(name) + " do not cover it exactly", fault,
                            "each of the elements of " + shape_text(tensor.shape) + " once");

@@ -71,7 +71,7 @@ CheckpointManifest CheckpointWriter::write_file(int rank, std::span<const PieceT
   for (const PieceToWrite& piece : pieces) {
     const std::string fault = fault_of_slice(piece.shape, piece.slice);
     RANKLAB_CHECK(fault.empty(), ErrorKind::kInternal, .where = "checkpoint",
-                  .what = "a piece of " + quote(piece.tensor) + " is no slice of it", .got = fault);
+                  .what = "a piece of " + quote(piece.tensor) + " is not a slice of it", .got = fault);
     std::string key = piece.tensor;
     if (!keys.insert(key).second) keys.insert(key += "@" + std::to_string(piece.slice.begin));
     tensors.push_back({.name = key, .type = piece.type, .shape = piece_shape(piece), .bytes = piece.bytes});

@@ -80,7 +80,7 @@ void check_complete(const CheckpointManifest& manifest) {
   for (const auto& [tensor, stored] : manifest.tensors) {
     std::vector<std::vector<SliceRun>> runs;
     for (const StoredSlice& slice : stored.slices) runs.push_back(slice_runs(stored.shape, slice.slice));
-    const std::string fault = fault_of_cover(shape_elements(stored.shape), runs);
+    const std::string fault = cover_error(shape_elements(stored.shape), runs);
     RANKLAB_CHECK(fault.empty(), ErrorKind::kInternal, .where = "checkpoint",
                   .what = "the ranks' pieces of tensor " + quote(printable(tensor)) + " do not cover it exactly",
                   .got = fault, .want = "each of the elements of " + shape_text(stored.shape) + " once");

@@ -116,7 +116,7 @@ void SafetensorsStream::add(const std::string& name, std::span<const std::byte> 
 }
 
 WrittenSafetensors SafetensorsStream::commit() {
-  RANKLAB_CHECK(missing_.empty(), ErrorKind::kInvalidArgument, .where = "checkpoint", .what = "a tensor did not come",
+  RANKLAB_CHECK(missing_.empty(), ErrorKind::kInvalidArgument, .where = "checkpoint", .what = "a tensor did not arrive",
                 .got = quote(printable(*missing_.begin())), .want = "all of them");
   WrittenSafetensors written;
   const std::string text = header(written.header_xxh3);

@@ -127,7 +127,7 @@ std::vector<SliceOverlap> meet(std::span<const SliceRun> from, std::span<const S
   return overlaps;
 }
 
-std::string fault_of_cover(int64_t elements, std::span<const std::vector<SliceRun>> slices) {
+std::string cover_error(int64_t elements, std::span<const std::vector<SliceRun>> slices) {
   std::vector<std::pair<int64_t, int64_t>> spans;  // begin, end
   for (const std::vector<SliceRun>& runs : slices) {
     for (const SliceRun& run : runs) spans.emplace_back(run.global, run.global + run.length);

@@ -57,6 +57,6 @@ struct SliceOverlap {
 std::vector<SliceOverlap> meet(std::span<const SliceRun> from, std::span<const SliceRun> to);
 
 // "" when the slices together contain each element exactly once, otherwise which element is missing or contained twice.
-std::string fault_of_cover(int64_t elements, std::span<const std::vector<SliceRun>> slices);
+std::string cover_error(int64_t elements, std::span<const std::vector<SliceRun>> slices);
 
 }  // namespace ranklab

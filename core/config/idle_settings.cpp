@@ -133,7 +133,7 @@ std::vector<IdleRow> make_idle_rows() {
       /*only_typed=*/true);
   add(
       {"precision.stats_interval"}, [](const RunPlan& p) { return p.precision != nullptr; },
-      "products in few bits (--fp8, --fp4 or a --precision-recipe with formats)");
+      "quantized products (--fp8, --fp4 or a --precision-recipe with formats)");
   add(
       {"mtp.loss_weight"}, [](const RunPlan& p) { return p.config.model.mtp_num_layers > 0; },
       "--mtp-num-layers above 0");

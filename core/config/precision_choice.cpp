@@ -27,7 +27,7 @@ PrecisionPolicy explain_precision(const TrainConfig& config) {
   return PrecisionPolicy(std::move(settings.recipe), settings.rules, linear_modules(config.model));
 }
 
-std::string few_bits_of(const RunPlan& plan) {
+std::string low_precision_cause(const RunPlan& plan) {
   if (plan.precision && plan.precision->quantizes()) return plan.precision->recipe().name;
   const auto has_few = [](DType type) { return size_bytes(type) < size_bytes(DType::kFloat32); };
   if (has_few(plan.config.element_dtype())) return std::string(name(plan.config.element_dtype()));

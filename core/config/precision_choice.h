@@ -24,6 +24,6 @@ PrecisionPolicy explain_precision(const TrainConfig& config);
 
 // Names the cause if a run computes in fewer bits than fp32: the recipe that quantizes, or the dtype of the parameters
 // or of some GEMMs. "" if it does not.
-std::string few_bits_of(const RunPlan& plan);
+std::string low_precision_cause(const RunPlan& plan);
 
 }  // namespace ranklab

@@ -48,7 +48,7 @@ bool shards_gradients(const RunPlan& plan) {
   return plan.zero().gradients && std::max(plan.mesh.size(Axis::kDpShard), plan.mesh.size(Axis::kEdpShard)) > 1;
 }
 
-bool adds_up_whole_gradients(const RunPlan& plan) {
+bool accumulates_whole_gradients(const RunPlan& plan) {
   return shards_gradients(plan) && plan.num_microbatches > 1 && plan.config.grad_sync == GradSync::kStep;
 }
 

@@ -15,6 +15,6 @@ std::string zero_stage_numbers(size_t first);
 bool shards_gradients(const RunPlan& plan);
 // Whether ranks that shard gradients nevertheless hold whole gradients during a step, because the step has several
 // microbatches.
-bool adds_up_whole_gradients(const RunPlan& plan);
+bool accumulates_whole_gradients(const RunPlan& plan);
 
 }  // namespace ranklab

@@ -141,7 +141,7 @@ void Stepper::unblocked(int global_rank) {
   if (seat.activity != RankActivity::kBlocked) return;
   seat.inside.clear();
   seat.waits_for.clear();
-  world_->run_again(seat);
+  world_->resume_rank(seat);
 }
 
 void Stepper::rank_ended(int global_rank) {

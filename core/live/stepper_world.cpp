@@ -191,7 +191,7 @@ void Stepper::World::stop_running(Seat& at, RankActivity now) {
   if (running == 0) settle();
 }
 
-void Stepper::World::run_again(Seat& at) {
+void Stepper::World::resume_rank(Seat& at) {
   at.activity = RankActivity::kRunning;
   at.free_since_ns = wall_now_ns();
   ++running;
@@ -202,7 +202,7 @@ void Stepper::World::let_all_go() {
   goal = {};
   for (const auto& each : seats) {
     if (each->activity != RankActivity::kParked) continue;
-    run_again(*each);
+    resume_rank(*each);
     each->go = true;
     each->wake.notify_one();
   }
@@ -272,7 +272,7 @@ bool Stepper::World::release_next() {
     next = earliest({});
   }
   if (next == nullptr) return false;
-  run_again(*next);
+  resume_rank(*next);
   next->go = true;
   next->wake.notify_one();
   return true;
@@ -283,7 +283,7 @@ bool Stepper::World::release_ready() {
   bool any = false;
   for (const auto& each : seats) {
     if (each->activity != RankActivity::kParked || in_order(*each) || at_goal(*each)) continue;
-    run_again(*each);
+    resume_rank(*each);
     each->go = any = true;
     each->wake.notify_one();
   }

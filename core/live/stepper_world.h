@@ -78,7 +78,7 @@ struct Stepper::World {
   void park(std::unique_lock<std::mutex>& lock, stepping::Seat& seat);
 
   void stop_running(stepping::Seat& seat, RankActivity now);
-  void run_again(stepping::Seat& seat);
+  void resume_rank(stepping::Seat& seat);
   void let_all_go();
   void settle();  // called when no rank runs: releases the next ones or pauses the world
   bool release_next();

@@ -41,7 +41,7 @@ at::Tensor CausalLm::forward_stage(int stage, const at::Tensor& input, const Bat
 AttentionCache LayerStack::make_cache(int64_t layer, int64_t /*sequences*/, int64_t /*positions*/,
                                       const at::TensorOptions& /*options*/) const {
   throw Error(ErrorKind::kInternal, {.where = "layer " + std::to_string(layer),
-                                     .what = "a model that says it decodes makes no cache",
+                                     .what = "a model that supports decoding makes no cache",
                                      .fix = "override make_cache() of LayerStack"});
 }
 

@@ -135,7 +135,7 @@ class LayeredModel : public CausalLm {
     RANKLAB_CHECK(tokens_BS.dim() == 2 && tokens_BS.size(0) == cache.sequences &&
                       cache.positions + tokens_BS.size(1) <= cache.capacity,
                   ErrorKind::kInvalidArgument, .where = "decoding", .what = "the tokens do not fit the cache",
-                  .got = strprintf("tokens %s behind %lld", shape_text(tokens_BS.sizes().vec()).c_str(),
+                  .got = strprintf("tokens %s after %lld", shape_text(tokens_BS.sizes().vec()).c_str(),
                                    static_cast<long long>(cache.positions)),
                   .want = strprintf("%lld sequences, at most %lld positions in all",
                                     static_cast<long long>(cache.sequences), static_cast<long long>(cache.capacity)),

@@ -20,7 +20,7 @@ int hunt_count() { return static_cast<int>(exhibits().size()); }
 
 Hunt hunt_numbered(int number) {
   RANKLAB_CHECK(number >= 1 && number <= hunt_count(), ErrorKind::kInvalidArgument, .where = "hunt",
-                .what = "there is no hunt of this number", .got = std::to_string(number),
+                .what = "there is no hunt with this number", .got = std::to_string(number),
                 .want = "1 to " + std::to_string(hunt_count()), .fix = "see `ranklab lesson hunt`");
   const RandomPermutation order(exhibits().size(), kOrder, 0);
   return {number, exhibits()[order(static_cast<uint64_t>(number - 1))]};

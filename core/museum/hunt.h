@@ -18,7 +18,7 @@ struct Hunt {
 };
 
 int hunt_count();
-// Throws kInvalidArgument if there is no hunt of this number.
+// Throws kInvalidArgument if there is no hunt with this number.
 Hunt hunt_numbered(int number);
 
 // The command that explains the first bug in `names` (in the syntax of --inject): "ranklab museum show norm-unreduced",

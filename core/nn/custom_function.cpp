@@ -69,7 +69,8 @@ class CustomNode final : public torch::autograd::Node {
     for (size_t i = 0; i < all.size(); ++i) {
       const bool wanted = i < is_tensor_.size() && is_tensor_[i];
       RANKLAB_CHECK(wanted || !all[i].defined(), ErrorKind::kInternal, .where = name(),
-                    .what = "backward returned a gradient of what is no tensor", .got = "input " + std::to_string(i));
+                    .what = "backward returned a gradient of something that is not a tensor",
+                    .got = "input " + std::to_string(i));
       if (wanted) out.push_back(all[i]);
     }
     RANKLAB_CHECK(all.size() >= is_tensor_.size(), ErrorKind::kInternal, .where = name(),

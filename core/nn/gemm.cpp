@@ -44,7 +44,7 @@ std::string probe_onednn() {
   } catch (const std::exception& error) {
     const std::string words = message_of(error);
     const bool processor = words.find("needs the cpu support") != std::string::npos;
-    return processor ? "LibTorch's oneDNN wants a processor with AVX-512" : "oneDNN does not multiply here: " + words;
+    return processor ? "LibTorch's oneDNN needs a processor with AVX-512" : "oneDNN does not multiply here: " + words;
   }
   return "";
 }

@@ -42,7 +42,7 @@ class AdamW : public GroupedOptimizer {
     return true;
   }
 
-  bool scales_at_once() const override {
+  bool scales_in_update() const override {
     for (size_t g = 0; g < groups_.size(); ++g) {
       if (!groups_[g].empty() && !has_device_adam(groups_[g], moments_[g])) return false;
     }

@@ -54,14 +54,14 @@ Counting counting_of(const Parameter& parameter) {
 
 // Whether this rank counts the parameter on behalf of all ranks that hold it: copies in other stages, or the same
 // shard.
-bool speaks_in_group(const Parameter& parameter, const RankContext& context) {
+bool counts_for_group(const Parameter& parameter, const RankContext& context) {
   const std::vector<int>& holders = parameter.pipeline_ranks;
   if (!holders.empty() && holders.front() != context.coordinate(Axis::kPp)) return false;
   const Counting how = counting_of(parameter);
   return !how.first_only || context.coordinate(how.axis) == 0;
 }
 
-void tell_types(const Parameter& parameter) {
+void report_types(const Parameter& parameter) {
   TypeWatch* watch = type_watch_of_thread;
   if (watch == nullptr) return;
   const Counting how = counting_of(parameter);
@@ -86,8 +86,8 @@ Counted counted_here(const std::vector<Parameter*>& parameters, const RankContex
   Counted counted;
   for (const Parameter* parameter : parameters) {
     const at::Tensor& grad = reduced_grad(*parameter);
-    tell_types(*parameter);
-    if (speaks_in_group(*parameter, context)) (parameter->is_expert ? counted.expert : counted.dense).push_back(grad);
+    report_types(*parameter);
+    if (counts_for_group(*parameter, context)) (parameter->is_expert ? counted.expert : counted.dense).push_back(grad);
   }
   return counted;
 }
@@ -175,8 +175,8 @@ Value summed_over_world(Value dense, Value expert, RankContext& context, const O
 
 }  // namespace
 
-bool speaks_in_world(const Parameter& parameter, const RankContext& context, const OwnedPieces& pieces) {
-  if (!speaks_in_group(parameter, context)) return false;
+bool counts_in_world(const Parameter& parameter, const RankContext& context, const OwnedPieces& pieces) {
+  if (!counts_for_group(parameter, context)) return false;
   const bool expert = parameter.is_expert;
   const std::optional<Axis> sharded = expert ? pieces.experts : pieces.dense;
   if (!sharded) return context.coordinate(expert ? Axis::kEdp : context.replica_axis()) == 0;

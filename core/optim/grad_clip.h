@@ -24,7 +24,7 @@ struct OwnedPieces {
 double sum_of_squares(const at::Tensor& tensor);
 // Whether this rank counts a parameter, or a piece that it owns, in sums over the whole world, so that each logical
 // element counts once.
-bool speaks_in_world(const Parameter& parameter, const RankContext& context, const OwnedPieces& pieces);
+bool counts_in_world(const Parameter& parameter, const RankContext& context, const OwnedPieces& pieces);
 
 // The norm of all gradients, bitwise equal on every rank. REQUIRES: gradients are reduced.
 double grad_norm(const std::vector<Parameter*>& parameters, RankContext& context, OwnedPieces pieces = {});

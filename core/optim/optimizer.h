@@ -37,7 +37,7 @@ class Optimizer {
   // if not supported; then nothing has changed.
   virtual bool step_scaled(double /*lr*/, double /*factor*/) { return false; }
   // Whether step_scaled() is supported and costs no more than step(). REQUIRES: gradients are defined.
-  virtual bool scales_at_once() const { return false; }
+  virtual bool scales_in_update() const { return false; }
   // How to map hidden matrices; until this is called each parameter is treated as a whole matrix.
   virtual void map_matrices_with(MapMatrices /*map*/) {}
   // Frees the gradients (a later backward creates new ones).

@@ -26,7 +26,7 @@ int64_t integer(const Json& json) { return json_integer<int64_t>(json, "a positi
 size_t dim_of(const std::string& text) {
   size_t dim = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), dim);
-  if (error != std::errc() || end != text.data() + text.size()) throw std::out_of_range("no number of a dim");
+  if (error != std::errc() || end != text.data() + text.size()) throw std::out_of_range("not the number of a dim");
   return dim;
 }
 
@@ -58,14 +58,14 @@ class SliceReader {
  private:
   void add_range(size_t dim, const Json& range) {
     const int64_t first = integer(range.at(0)), end = integer(range.at(1));
-    if (first < 0 || end < first) throw std::out_of_range("no range of positions");
+    if (first < 0 || end < first) throw std::out_of_range("not a range of positions");
     add(dim, first, end - first, 1);
   }
   void add(size_t dim, int64_t first, int64_t count, int64_t stride) {
     std::vector<int64_t>& there = slice_.positions.at(dim);
     if (count < 0 || count > most_ - static_cast<int64_t>(there.size()) || first < 0 || first >= kMostElements ||
         stride < 1 || stride > most_)
-      throw std::out_of_range("no range of positions");
+      throw std::out_of_range("not a range of positions");
     for (int64_t i = 0; i < count; ++i) there.push_back(first + i * stride);
   }
   void cut(int64_t begin, int64_t end) {
@@ -130,7 +130,7 @@ std::vector<AxisPlace> parse_coordinates(const std::string& text) {
     constexpr auto kAxes = static_cast<size_t>(Axis::kCount);
     while (axis < kAxes && axis_name.data() != name(static_cast<Axis>(axis))) ++axis;
     RANKLAB_CHECK(reads && axis < kAxes && one.place >= 0 && one.place < one.size, ErrorKind::kBadFile,
-                  .where = "coordinates", .what = "no coordinates of a rank", .got = quote(text),
+                  .where = "coordinates", .what = "not the coordinates of a rank", .got = quote(text),
                   .want = "\"dp 0 of 2, tp 1 of 4\"", .fix = "write the axes as ranklab names them");
     one.axis = static_cast<Axis>(axis);
     places.push_back(one);

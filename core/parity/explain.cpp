@@ -239,7 +239,7 @@ class Case {
           continue;
         return Explanation{"the ranks of " + names_of({axis}) +
                                " hold copies of these elements, and their copies differ: " + label(other.rank) +
-                               " has others than " + label(piece_->rank),
+                               " has different values than " + label(piece_->rank),
                            list_of({axis})};
       }
     }
@@ -301,7 +301,7 @@ std::vector<Explanation> explain_copies(const ParityMesh& mesh, const std::vecto
     const auto pair = first_pair(axis);
     if (!pair) continue;
     const auto [a, b] = *pair;
-    found.push_back({strprintf("copies differ over %s: rank %d (%s) has others than rank %d (%s)",
+    found.push_back({strprintf("copies differ over %s: rank %d (%s) has different values than rank %d (%s)",
                                std::string(name(axis)).c_str(), b, mesh.label(b).c_str(), a, mesh.label(a).c_str()),
                      {std::string(name(axis))}});
   }

@@ -142,7 +142,7 @@ void Microscope::narrow(const TrainConfig& config, const ParityReference* want, 
   result.smallest = layout_flags(least);
 }
 
-ParityResult held_to(const ParityRecord& got, const ParityReference& want) {
+ParityResult compare_with_reference(const ParityRecord& got, const ParityReference& want) {
   ParityResult result{
       .title = got.title, .reference = want.record().title, .type = got.type, .mesh = got.mesh, .ended = got.ended};
   result.comparison = compare(got, want, does_the_same(got, want.record()));
@@ -175,11 +175,11 @@ const Microscope& Microscope::wide() const {
 
 ParityResult Microscope::examine(const TrainConfig& config) const {
   ParityResult result = examine_as_it_is(config);
-  const std::string few_bits = few_bits_of(resolve(config));
-  if (!reference_ || result.differs() || few_bits.empty()) return result;
+  const std::string low_precision = low_precision_cause(resolve(config));
+  if (!reference_ || result.differs() || low_precision.empty()) return result;
   ParityResult in_wide = wide().examine(in_fp32(config));
   if (in_wide.differs()) result = std::move(in_wide);
-  result.few_bits = few_bits;
+  result.low_precision = low_precision;
   return result;
 }
 
@@ -189,10 +189,10 @@ ParityResult Microscope::examine_as_it_is(const TrainConfig& config) const {
       record_run(config, make_world_, {.steps = options_.steps, .components = options_.components});
   check_has_steps(record, options_.steps, config.load);
   const ParityReference* want = reference_.get();
-  ParityResult result = want != nullptr ? held_to(record, *want) : audited(record);
+  ParityResult result = want != nullptr ? compare_with_reference(record, *want) : audited(record);
   if (want != nullptr && may_be_rounding(result)) {
     want = &after_more_runs();
-    result = held_to(record, *want);
+    result = compare_with_reference(record, *want);
   }
   if (options_.narrow && result.differs()) narrow(config, want, result);
   return result;

@@ -36,7 +36,7 @@ struct ParityResult {
   c10::ScalarType type = c10::ScalarType::Float;
   // "mxfp8" if the run was also compared with its reference in fp32. This happens if nothing differs in this precision;
   // a difference reported here is then one between the two runs in fp32.
-  std::string few_bits = {};
+  std::string low_precision = {};
   ParityMesh mesh = {};
   std::string ended = {};  // the error of a run that failed
   ParityComparison comparison = {};
@@ -53,7 +53,7 @@ struct ParityResult {
 };
 
 // Compares two records: what differs first, and why.
-ParityResult held_to(const ParityRecord& got, const ParityReference& want);
+ParityResult compare_with_reference(const ParityRecord& got, const ParityReference& want);
 
 // Checks one record without a reference: the first tensor whose copies on several ranks differ (audit() in compare.h).
 ParityResult audited(const ParityRecord& got);

@@ -53,7 +53,7 @@ void check_parity_memory(const RunPlan& plan, const RunPlan* reference, int64_t 
   if (available == 0) return;  // unknown: nothing is refused
   int64_t own = kept_bytes(plan, steps), other = reference != nullptr ? reference_bytes(*reference, steps) : 0;
   // In low precision both runs are repeated in fp32, while the reference in low precision is kept.
-  if (reference != nullptr && !few_bits_of(plan).empty()) {
+  if (reference != nullptr && !low_precision_cause(plan).empty()) {
     own = kept_bytes(resolve(in_fp32(plan.config)), steps);
     other += reference_bytes(resolve(in_fp32(reference->config)), steps);
   }

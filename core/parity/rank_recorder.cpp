@@ -146,7 +146,7 @@ void ParityRecorder::begin_step() {
   if (sum_order_.split) split_.emplace();
   const UnseenScope unseen;
   for (const Parameter* parameter : model_->registry().parameters())
-    if (!is_away(parameter->data))
+    if (!is_freed(parameter->data))
       keep(ParityPhase::kWeights, parameter->name, "weight", parameter_slice(*parameter), parameter->data);
   keep_shards_of_weights();
   for (const auto& [name, buffer] : model_->buffers())
@@ -158,7 +158,7 @@ void ParityRecorder::keep_shards_of_weights() {
   if (optimizer_ == nullptr) return;  // a layer that is computed alone has none
   for (const OwnedState& state : optimizer_->owned_state()) {
     const Parameter& parameter = *state.parameter;
-    if (!is_away(parameter.data) || !wants({step_, ParityPhase::kWeights, parameter.name, "weight"})) continue;
+    if (!is_freed(parameter.data) || !wants({step_, ParityPhase::kWeights, parameter.name, "weight"})) continue;
     keep(ParityPhase::kWeights, parameter.name, "weight", parameter_slice(parameter, state.begin, state.end),
          state.weight.to(parameter.data.scalar_type()));
   }

@@ -171,7 +171,7 @@ ParityRecord read_dumps(const std::string& folder) {
     std::vector<std::string> here;
     for (const auto& [rank, path] : numbered(steps, "rank-", ".safetensors")) {
       const RankFile file(path.string(), static_cast<int>(rank), step);
-      RANKLAB_CHECK(rank < (1 << 16), ErrorKind::kBadFile, .where = path.string(), .what = "no number of a rank",
+      RANKLAB_CHECK(rank < (1 << 16), ErrorKind::kBadFile, .where = path.string(), .what = "not the number of a rank",
                     .got = std::to_string(rank), .want = "0 to 65535", .fix = "number ranks from 0");
       here.resize(static_cast<size_t>(rank) + 1, "one rank");
       here.back() = file.coordinates();

@@ -88,7 +88,7 @@ void WatchedLayer::keep_weights(const std::string& path, ModulePass pass) {
          .value = value.detach().flatten().to(at::kCPU, value.scalar_type(), false, true)});
   };
   for (const Parameter* parameter : context_.model.registry().parameters())
-    if (belongs(parameter->name) && !is_away(parameter->data))
+    if (belongs(parameter->name) && !is_freed(parameter->data))
       keep(parameter->name, "weight", parameter_slice(*parameter), parameter->data);
   for (const auto& [name, buffer] : context_.model.buffers())
     if (belongs(name)) keep(name, "buffer", whole_slice(buffer.sizes().vec()), buffer);
@@ -136,7 +136,7 @@ LayerVerdict WatchedLayer::compared(TensorPieces pieces, double balance_scale) {
                    .mesh = ParityMesh(context_.plan.mesh)};
   std::erase_if(pieces, [](const auto& one) { return one.first.phase == ParityPhase::kWeights; });
   got.tensors = std::move(pieces);
-  const ParityResult result = held_to(got, reference);
+  const ParityResult result = compare_with_reference(got, reference);
   const TensorVerdict* worst = result.wrong() != nullptr ? result.wrong() : result.comparison.closest();
   if (worst == nullptr) return {};
   LayerVerdict verdict{.over = worst->worst.eps / worst->tolerance};
@@ -170,8 +170,8 @@ LayerVerdict WatchedLayer::judge(const TensorPieces& mine, double balance_scale)
   const c10::Device device = context_.ctx.control_device();
   LayerVerdict verdict = compared(gather_pieces(in_microbatch(mine), context_.world, device), balance_scale);
   weights_.clear();
-  const std::string told = std::isnan(verdict.over) ? "" : strprintf("%.17g ", verdict.over) + verdict.text;
-  for (const std::string& text : gather_texts(told, context_.world, device)) {
+  const std::string text_of_rank = std::isnan(verdict.over) ? "" : strprintf("%.17g ", verdict.over) + verdict.text;
+  for (const std::string& text : gather_texts(text_of_rank, context_.world, device)) {
     const size_t space = text.find(' ');
     if (space == std::string::npos) continue;
     verdict = {.over = std::strtod(text.c_str(), nullptr), .text = text.substr(space + 1)};

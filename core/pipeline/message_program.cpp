@@ -226,7 +226,7 @@ class Machine {
           (acts ? "waits for what " + to_text(schedule_.ranks[static_cast<size_t>(rank)][host(rank).action]) + " needs"
                 : strprintf("waits inside a launch on channel %d", step->channel)));
     }
-    return "nothing goes on: " + join(lines, "; ");
+    return "no rank can continue: " + join(lines, "; ");
   }
 
   const Schedule& schedule_;

@@ -30,8 +30,7 @@ size_t times(std::string_view text, size_t& at, const std::string& whole) {
   size_t count = 0;
   const char* begin = text.data() + at + 1;
   const auto [end, error] = std::from_chars(begin, text.data() + text.size(), count);
-  if (error != std::errc{} || count > kLongest)
-    refuse_pattern(whole, "has a * without a number that it could repeat by");
+  if (error != std::errc{} || count > kLongest) refuse_pattern(whole, "has a * without a number of repetitions");
   at = static_cast<size_t>(end - text.data());
   return count;
 }

@@ -129,8 +129,9 @@ class Verifier {
         const ActionPlace place = {rank, static_cast<int>(i)};
         if (a.has_forward()) put(kForward, a.stage, a.microbatch, place);
         // A duplicate BW is reported once.
-        const bool told = a.has_input_grad() && !put(kInputGrad, a.backward_stage(), a.backward_microbatch(), place);
-        if (a.has_weight_grad() && !told) put(kWeightGrad, a.backward_stage(), a.backward_microbatch(), place);
+        const bool duplicate =
+            a.has_input_grad() && !put(kInputGrad, a.backward_stage(), a.backward_microbatch(), place);
+        if (a.has_weight_grad() && !duplicate) put(kWeightGrad, a.backward_stage(), a.backward_microbatch(), place);
       }
     }
   }

@@ -52,7 +52,7 @@ void PassProbe::catch_up_time(const PassMemo& memo) {
 }
 
 void PassProbe::catch_up_events(const PassMemo& memo) {
-  ctx_.tracer().record_again(memo.events.first, memo.events.second, begin_.end_ns - memo.time.begin_ns);
+  ctx_.tracer().repeat_events(memo.events.first, memo.events.second, begin_.end_ns - memo.time.begin_ns);
 }
 
 CategoryBytes PassProbe::catch_up_bytes(const PassMemo& memo) {

@@ -177,7 +177,7 @@ StepRecord record_slowest(const RunPlan& plan, const ShapeWorldMaker& make_world
       return record_with(whole, make_world(stand_in), own, how.calls);
     };
     StepRecord one = record_of(shortly ? with_short_first_step(recorded) : recorded);
-    if (shortly && !begins_as_it_ends(one)) one = record_of(recorded);
+    if (shortly && !has_steady_offsets(one)) one = record_of(recorded);
     const StepParts parts = parts_of(one);
     one.keep_slowest_of_stages();
     if (how.calls == RepeatedCalls::kTraced) number_calls(one.traces);  // for the ranks that are kept

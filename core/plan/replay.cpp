@@ -113,9 +113,9 @@ class Replay {
   int64_t shortest_ns() const;
   at::Tensor repeat_forward(int stage, int microbatch, const at::Tensor& input);
   static WeakStorage weakly(const at::Tensor& tensor);
-  void look_what_is_held();
+  void find_held_tensors();
   bool holds(std::pair<int, int> at, const WeakStorage& memory) const;
-  Ends what_stays(const Ends& ends) const;
+  Ends held_at_end(const Ends& ends) const;
 
   RankContext& ctx_;
   RepeatedCalls calls_;
@@ -196,7 +196,7 @@ at::Tensor Replay::forward(CausalLm& model, int stage, const at::Tensor& input, 
     most = std::max(most, together(probe.end().kept()));
     return output;
   }
-  look_what_is_held();
+  find_held_tensors();
   const int microbatch = passes_->forward_at(stage, forwards_[static_cast<size_t>(stage)]++);
   if (!passes_->runs(stage, microbatch)) return repeat_forward(stage, microbatch, input);
   PassProbe probe(ctx_);
@@ -214,7 +214,7 @@ Replay::WeakStorage Replay::weakly(const at::Tensor& tensor) {
 }
 
 // Keeps the tensor itself, with its gradient, if it is held; otherwise only its memory.
-Replay::Ends Replay::what_stays(const Ends& ends) const {
+Replay::Ends Replay::held_at_end(const Ends& ends) const {
   Ends stay;
   const auto held = held_.find(at_.first);
   if (held == held_.end()) return stay;
@@ -243,7 +243,7 @@ bool Replay::holds(std::pair<int, int> at, const WeakStorage& memory) const {
 
 // The runner releases a stage's boundary tensors after its B, so anything still alive at the next call is held by
 // something else.
-void Replay::look_what_is_held() {
+void Replay::find_held_tensors() {
   if (!to_look_at_) return;
   const WeakEnds& after = *flights_.at(*to_look_at_).after_input;
   Held held{.input = !after.input.expired()};
@@ -254,7 +254,7 @@ void Replay::look_what_is_held() {
 
 bool Replay::begin(const GradPass& pass) {
   if (!passes_) return true;
-  look_what_is_held();
+  find_held_tensors();
   at_ = {pass.stage, pass.microbatch};
   bool& split = flights_[at_].split;
   kind_ = !pass.completes ? Pass::kB : split ? Pass::kW : Pass::kBW;
@@ -279,7 +279,7 @@ void Replay::end() {
     to_look_at_ = at_;
     flight.ends = {};
   } else if (kind_ == Pass::kB) {
-    flight.ends = what_stays(flight.ends);
+    flight.ends = held_at_end(flight.ends);
   }
   if (ran) {
     remember(kind_, at_.first, probe_->end());

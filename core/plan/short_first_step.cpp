@@ -35,7 +35,7 @@ RunPlan with_short_first_step(RunPlan plan) {
   return plan;
 }
 
-bool begins_as_it_ends(const StepRecord& record) {
+bool has_steady_offsets(const StepRecord& record) {
   constexpr int64_t kShare = 2000;
   const int64_t last_begin = record.latest(&RankTime::begin_ns), last_end = record.latest(&RankTime::end_ns);
   return std::ranges::all_of(record.ranks, [&](const RankRecord& rank) {

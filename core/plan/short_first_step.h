@@ -17,6 +17,6 @@ bool may_begin_short(const RunPlan& plan);
 RunPlan with_short_first_step(RunPlan plan);
 // Whether, for each rank, the offset from the last rank is the same at the beginning of the recorded step as at its
 // end, to a 2,000th of the step. If not, the first step left the ranks in a state that other steps do not produce.
-bool begins_as_it_ends(const StepRecord& record);
+bool has_steady_offsets(const StepRecord& record);
 
 }  // namespace ranklab

@@ -69,7 +69,7 @@ bool one_scale_a_row(const HopperOperand& x) {
 
 void check(const HopperOperand& a, const HopperOperand& b, bool promote) {
   RANKLAB_CHECK(a.numbers.cols == b.numbers.cols, ErrorKind::kInvalidArgument, .where = "hopper_gemm",
-                .what = "the sides have other numbers of columns",
+                .what = "the sides have different numbers of columns",
                 .got = std::to_string(a.numbers.cols) + " and " + std::to_string(b.numbers.cols), .want = "as many");
   for (const HopperOperand* x : {&a, &b}) {
     const bool promoted = promote && x->groups.width % kPromotion == 0;

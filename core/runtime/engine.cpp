@@ -126,7 +126,7 @@ class RuntimeEngine::RankLoop {
                                        DumpPlace{folder.empty() ? "." : folder, engine_.lost_}, *world_);
     if (!has_sentinels(plan_, *data_)) return;
     RANKLAB_CHECK(steps == 0 || plan_.config.sentinels.parity_interval == 0 || engine_.components_.parity_watch,
-                  ErrorKind::kInvalidArgument, .where = "--watch", .what = "this program has nothing to watch with",
+                  ErrorKind::kInvalidArgument, .where = "--watch", .what = "this program provides no parity watch",
                   .got = "no RuntimeComponents::parity_watch", .want = "parity_watch() of core/parity/watch.h",
                   .fix = "give it to the engine, or leave --watch out");
     sentinels_ =
@@ -201,7 +201,7 @@ class RuntimeEngine::RankLoop {
     taps_->end_step();
     const bool stop_requested = reports() && engine_.stop_ && engine_.stop_();
     MetricReducer::Outcome outcome =
-        metrics_.reduce(step, output, norm, lr, {.stop = stop_requested, .traces = recorder_.wants_to_hand_out(step)});
+        metrics_.reduce(step, output, norm, lr, {.stop = stop_requested, .traces = recorder_.must_gather_traces(step)});
     // All ranks have exchanged data since then, so the report is complete.
     if (typed && plan_.config.check_gradient_types) engine_.type_report_->check();
     if (plan_.config.zero_debug) outcome.metrics.zero = optimizer_->zero_counters();

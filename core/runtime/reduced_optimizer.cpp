@@ -197,11 +197,11 @@ class ReducedOptimizer : public RankOptimizer {
   void update(double lr, double factor) {
     const bool narrow = scaler_ && types_.grad_bytes() == 2;
     if (narrow && optimizer_->step_scaled(lr, factor)) return;
-    if (!narrow && optimizer_->scales_at_once()) {
+    if (!narrow && optimizer_->scales_in_update()) {
       charge_scaling(owned_, factor);  // charged before the update, which is when a host scales
       const bool updated = optimizer_->step_scaled(lr, factor);
       RANKLAB_CHECK(updated, ErrorKind::kInternal, .where = "reduced optimizer",
-                    .what = "an optimizer that scales at once has no scaled step");
+                    .what = "an optimizer that scales gradients in its update has no scaled step");
       return;
     }
     scale_grads(owned_, factor);

@@ -42,8 +42,8 @@ class TableReader {
         .what = table_.contains(key) ? "bad value of " + quote(key) : "the profile does not say its " + quote(key),
         .got = value ? strprintf("%g", *value) : "no number",
         .want =
-            "MAJOR.MINOR from 5.0 to 19.9 as NVIDIA gives it, such as 8.0, 8.9, 9.0 or 10.0; 0 of what is no GPU "
-            "of NVIDIA, a CPU too",
+            "MAJOR.MINOR from 5.0 to 19.9 as NVIDIA gives it, such as 8.0, 8.9, 9.0 or 10.0; 0 for a CPU or another "
+            "vendor's GPU",
         .fix = "write what nvidia-smi --query-gpu=compute_cap --format=csv says");
     return *value;
   }

@@ -160,7 +160,7 @@ const Software& software_named(const std::string& name) {
   const std::string nearest = nearest_name(name, names);
   throw Error(ErrorKind::kInvalidArgument,
               {.where = "software",
-               .what = "--software names none that was measured",
+               .what = "--software names no measured software",
                .got = quote(name),
                .want = "one of " + join(names, ", "),
                .fix = nearest.empty() ? "choose one of these" : "write " + quote(nearest)});

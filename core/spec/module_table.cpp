@@ -183,7 +183,7 @@ std::vector<std::string> words_of(std::string_view name) {
 }
 
 // The first "*" in a row's name stands for a layer, the second for an expert.
-bool begins_as(const ModuleRow& row, const std::vector<std::string>& asked) {
+bool name_starts_with(const ModuleRow& row, const std::vector<std::string>& asked) {
   const std::vector<std::string> own = words_of(row.parameter);
   int64_t first = row.first_layer, count = row.layers;
   if (asked.size() > own.size()) return false;
@@ -218,7 +218,7 @@ std::vector<ModuleRow> module_table(const ModelConfig& config) { return Table(co
 bool names_part_of_model(const ModelConfig& config, std::string_view name) {
   const std::vector<std::string> asked = words_of(name.ends_with(".bias") ? name.substr(0, name.size() - 5) : name);
   const std::vector<ModuleRow> rows = module_table(config);
-  return std::ranges::any_of(rows, [&](const ModuleRow& row) { return begins_as(row, asked); });
+  return std::ranges::any_of(rows, [&](const ModuleRow& row) { return name_starts_with(row, asked); });
 }
 
 ModelCounts count_model(const ModelConfig& c, int64_t seq) {

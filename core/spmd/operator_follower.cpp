@@ -99,10 +99,10 @@ void OperatorFollower::end(const at::RecordFunction& fn) {
   frames_.pop_back();
   if (frame.rule == nullptr) return;
   ++operators_;
-  if (frame.fault && !std::exchange(frame.told, true)) on_fault_(*frame.fault, fn.name(), *frame.known);
+  if (frame.fault && !std::exchange(frame.reported, true)) on_fault_(*frame.fault, fn.name(), *frame.known);
   if (!frames_.empty()) {
     frames_.back().inner = true;
-    frames_.back().told |= frame.told;
+    frames_.back().reported |= frame.reported;
   }
   for (const c10::IValue& value : fn.outputs())
     each_tensor(value, [&](const at::Tensor& tensor) { give_type(tensor, frame); });

@@ -39,8 +39,8 @@ class OperatorFollower {
     const OperatorRule* rule = nullptr;             // null: the operator is not followed
     std::optional<TypedTensors::Known> known = {};  // derived from the operands
     std::optional<TypeFault> fault = {};
-    bool inner = false;  // it ran other operators: those of which it is composed, or some for internal purposes
-    bool told = false;   // the fault of one of these has been reported
+    bool inner = false;     // it ran other operators: those of which it is composed, or some for internal purposes
+    bool reported = false;  // the fault of one of these has been reported
   };
   const OperatorRule& lookup(const at::RecordFunction& fn);
   void take_operands(const at::RecordFunction& fn, Frame& frame);

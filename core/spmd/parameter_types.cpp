@@ -108,11 +108,12 @@ void TypeChecker::counted(const std::string& parameter, bool first_only, Axis ax
   RankPartitions& partitions = state_->partitions();
   const PartitionId ranks = axis == Axis::kPp ? gradient.copies : partitions.groups(axis);
   if (!partitions.within(ranks, gradient.type->same)) {
-    state_->fault({.axis = axis,
-                   .got = "the norm counts a gradient on the first rank only, and the others have other parts of it",
-                   .want = "each part counted once",
-                   .fix = "count it on every rank of the axis"},
-                  parameter, "grad_norm", *gradient.type, TypePhase::kNorm);
+    state_->fault(
+        {.axis = axis,
+         .got = "the norm counts a gradient on the first rank only, and the others have different parts of it",
+         .want = "each part counted once",
+         .fix = "count it on every rank of the axis"},
+        parameter, "grad_norm", *gradient.type, TypePhase::kNorm);
   }
   gradient.once = partitions.join(gradient.once, ranks);
 }

@@ -215,9 +215,9 @@ void TypeChecker::expect_same(const at::Tensor& numbers, std::initializer_list<A
   for (const Axis axis : axes) {
     if (partitions.within(partitions.groups(axis), type->same)) continue;
     state_->fault({.axis = axis,
-                   .got = "ranks update what they share by numbers of their own",
+                   .got = "ranks update a shared tensor with different numbers",
                    .want = "the same numbers on all of them",
-                   .fix = "reduce the numbers over the axis first"},
+                   .fix = "reduce these numbers over the axis first"},
                   "update", what, *type, TypePhase::kUpdate);
   }
 }

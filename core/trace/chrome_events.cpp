@@ -40,7 +40,7 @@ std::optional<std::vector<double>> array_of(const json& args) {
 
 TypeChange types_of(const std::string& text) {
   const std::optional<TypeChange> types = TypeChange::parsed(text);
-  RANKLAB_CHECK(types, ErrorKind::kBadFile, .where = "trace file", .what = "types of a tensor that are none",
+  RANKLAB_CHECK(types, ErrorKind::kBadFile, .where = "trace file", .what = "not the types of a tensor",
                 .got = quote(text), .want = "such as " + quote("partial -> replicated over tp, varying over dp"),
                 .fix = "the file is damaged: write it again");
   return *types;

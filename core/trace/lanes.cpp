@@ -55,7 +55,7 @@ LaneMap LaneAssigner::assign(const std::vector<Event>& events) {
     if (is_slice(events[i])) order.push_back(i);
   }
   std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return lies_before(events[a], a, events[b], b, clock_); });
+            [&](size_t a, size_t b) { return precedes_in_layout(events[a], a, events[b], b, clock_); });
   LaneMap map;
   map.lane_of_event.assign(events.size(), 0);
   std::set<int> used = {0};

@@ -37,7 +37,7 @@ constexpr int nesting_rank(EventKind kind) {
 // Whether slice `a` (the i-th recorded) comes before `b` (the j-th) in the layout: ordered by begin, with the enclosing
 // slice first. Among modules with the same extent, the later one encloses the other, because a parent is recorded after
 // its child.
-inline bool lies_before(const Event& a, size_t i, const Event& b, size_t j, TraceClock clock) {
+inline bool precedes_in_layout(const Event& a, size_t i, const Event& b, size_t j, TraceClock clock) {
   if (begin_ns(a, clock) != begin_ns(b, clock)) return begin_ns(a, clock) < begin_ns(b, clock);
   if (end_ns(a, clock) != end_ns(b, clock)) return end_ns(a, clock) > end_ns(b, clock);
   if (nesting_rank(a.kind) != nesting_rank(b.kind)) return nesting_rank(a.kind) < nesting_rank(b.kind);

@@ -125,11 +125,11 @@ void CallChecker::check_equal(const MatchedCall& call, const std::string& where)
     } else if (event.dtype != first.dtype) {
       problem("collective: " + where + " has dtype " + std::string(name(event.dtype)) + " on " + rank);
     } else if (event.verb != Verb::kAllToAll && event.logical_bytes != first.logical_bytes) {
-      problem("collective: " + where + " has other bytes on " + rank);
+      problem("collective: " + where + " has a different number of bytes on " + rank);
     } else if (file_.clock == TraceClock::kVirtual &&
                std::tie(event.virtual_matched_ns, event.virtual_begin_ns, event.virtual_end_ns) !=
                    std::tie(first.virtual_matched_ns, first.virtual_begin_ns, first.virtual_end_ns)) {
-      problem("collective: " + where + " has other times on " + rank);
+      problem("collective: " + where + " has different times on " + rank);
     }
   }
 }

@@ -34,7 +34,7 @@ void Tracer::record(Event event, std::vector<double> array) {
   if (watched) show(event, std::move(array));
 }
 
-void Tracer::record_again(size_t begin, size_t end, int64_t later_ns) {
+void Tracer::repeat_events(size_t begin, size_t end, int64_t later_ns) {
   for (size_t i = begin; i < end; ++i) {
     Event event = trace_.events[i];
     if (event.kind != EventKind::kCollective) continue;

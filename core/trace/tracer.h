@@ -24,7 +24,7 @@ class Tracer {
   void record(Event event, std::vector<double> array);  // together with an array of numbers (Event::array)
   // Records again the calls among events [begin, end) of trace(), shifted by `later_ns`, in the current microbatch.
   // Their sequence numbers are unchanged.
-  void record_again(size_t begin, size_t end, int64_t later_ns);
+  void repeat_events(size_t begin, size_t end, int64_t later_ns);
   void set_group(Axis axis, std::vector<int> global_ranks);  // once per axis; further calls replace it
   void set_step(int step) { step_ = step; }
   void set_microbatch(int microbatch) { microbatch_ = microbatch; }

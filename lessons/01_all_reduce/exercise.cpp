@@ -3,7 +3,7 @@
 // The data is cut into n chunks, one per rank. Each rank talks to its two neighbours only:
 //
 //   reduce-scatter, n - 1 steps. In step s = 0, 1, ... send chunk (rank - s) to the next rank, receive chunk
-//     (rank - s - 1) from the previous one, and add what arrived to your own. Chunk c so travels from rank c upwards
+//     (rank - s - 1) from the previous one, and add what arrived to your own. Chunk c thus travels from rank c upwards
 //     and collects the ranks in the order c, c + 1, ..., until rank c - 1 holds the whole sum of it.
 //   all-gather, n - 1 steps. In step s send chunk (rank - s + 1), which is complete, and receive (rank - s) over your
 //   own.

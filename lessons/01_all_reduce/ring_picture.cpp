@@ -84,7 +84,8 @@ Cells frame(const Screen& screen, const Buffers& snapshot, int step, const Buffe
 void draw_beside(Screen& screen, const RankSetup& setup, const Algorithm& ring) {
   const std::vector<Buffers> yours = learners_snapshots(setup, ring);
   const std::vector<Buffers> right = ring_snapshots();
-  screen.paragraph("How many ranks' numbers are in each chunk; a row a rank, a digit a chunk; * differs from the ring");
+  screen.paragraph(
+      "How many ranks' numbers are in each chunk; one row per rank, one digit per chunk; * differs from the ring");
   for (const auto* which : {&right, &yours}) {
     screen.line();
     screen.line("  " + screen.paint(Ink::kBold, which == &right ? "right" : "yours"));
@@ -100,7 +101,7 @@ void draw_beside(Screen& screen, const RankSetup& setup, const Algorithm& ring) 
 void draw_ring(Screen& screen) {
   screen.heading("The ring, step by step: how many ranks' numbers are in each chunk");
   screen.paragraph(
-      "One row a rank, one digit a chunk. Complete is 8. First the sums grow along the diagonal "
+      "One row per rank, one digit per chunk. Complete is 8. First the sums grow along the diagonal "
       "(reduce-scatter), then complete chunks go around (all-gather).");
   screen.line();
   const std::vector<Buffers> snapshots = ring_snapshots();

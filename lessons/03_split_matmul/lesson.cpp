@@ -16,11 +16,11 @@ namespace {
 constexpr double kTolerance = 1e-12;
 
 // Inputs that are gathered a second time in backward: one all-gather for attention, one for the MLP.
-int64_t gathered_again(const LayerRun& sp) { return sp.calls(Verb::kAllGather) - sp.calls(Verb::kReduceScatter); }
+int64_t repeated_gathers(const LayerRun& sp) { return sp.calls(Verb::kAllGather) - sp.calls(Verb::kReduceScatter); }
 
 // Each all-gather sends 7/8 of b x s x h.
 double sent_without_regather(const LayerRun& sp) {
-  return sp.numbers_sent() - static_cast<double>(gathered_again(sp)) * 7.0 / 8.0;
+  return sp.numbers_sent() - static_cast<double>(repeated_gathers(sp)) * 7.0 / 8.0;
 }
 
 Cells counts(const std::string& title, const LayerRun& run) {
@@ -92,9 +92,8 @@ class SplitMatmul final : public Lesson {
     screen.line();
     screen.paragraph(strprintf(
         "b x s x h is %ld here. An all-reduce is a reduce-scatter and an all-gather, so both rows carry the same: %.4g "
-        "times b x s x h, but for the %ld all-gathers that are done again in backward so that nothing gathered is "
-        "kept.",
-        static_cast<long>(kLayerNumbers), sent_without_regather(sp), static_cast<long>(gathered_again(sp))));
+        "times b x s x h, but for the %ld all-gathers that backward repeats so that no gathered tensor has to be kept.",
+        static_cast<long>(kLayerNumbers), sent_without_regather(sp), static_cast<long>(repeated_gathers(sp))));
     screen.heading("The same layer on rank 0, in a laptop's virtual time");
     screen.paragraph("F forward, B backward, · waiting for the link, ▒ collectives");
     screen.line();

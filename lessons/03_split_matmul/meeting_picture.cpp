@@ -80,7 +80,8 @@ void draw_meeting_points(Screen& picture, const MeetingPoints& meet) {
   draw_mode(picture, "tensor parallel, yours", calls_of(meet, Outside::kAllTokens));
   draw_mode(picture, "with sequence parallelism, yours", calls_of(meet, Outside::kMyTokens));
   picture.paragraph(
-      "Right is what forms pairs, one below the other: nothing and all-reduce, all-gather and reduce-scatter.");
+      "A split is correct if its collectives form pairs, one below the other: nothing and all-reduce, all-gather and "
+      "reduce-scatter.");
 }
 
 }  // namespace ranklab::lesson

@@ -31,7 +31,7 @@
 
 using namespace ranklab::lesson;
 
-// ---- warm-up: one loop of two lines. rows[r] is how often r stands in routing.expert ----
+// ---- warm-up: one loop of two lines. rows[r] is how often r occurs in routing.expert ----
 extern "C" void count_copies([[maybe_unused]] const Routing& routing, [[maybe_unused]] std::span<size_t> rows) {}
 
 // ---- your turn: all three functions ----

@@ -103,10 +103,10 @@ class WhereDoesMemoryGo final : public Lesson {
                       screen.paint(state ? Ink::kCyan : Ink::kYellow, bar(bytes, run.peak_bytes))});
     }
     screen.table(rows);
-    screen.paragraph(strprintf(
-        "Activations are those of the fullest moment, with microbatches of %ld x %ld tokens; gradients are there then "
-        "because an earlier microbatch has made them.",
-        static_cast<long>(kMemoryBatch), static_cast<long>(kMemorySequence)));
+    screen.paragraph(
+        strprintf("Activations are those at the peak, with microbatches of %ld x %ld tokens; gradients are there then "
+                  "because an earlier microbatch has made them.",
+                  static_cast<long>(kMemoryBatch), static_cast<long>(kMemorySequence)));
     screen.line();
     screen.heading("What one layer keeps of a microbatch: s b h times");
     screen.table({{"", "in s b h", "bytes"},

@@ -143,7 +143,7 @@ class WhoOwnsWhat final : public Lesson {
     }
     screen.side_by_side(
         {stage_picture(screen, 0), stage_picture(screen, 1), stage_picture(screen, 2), stage_picture(screen, 3)});
-    screen.paragraph("Which eighths of each layer a rank keeps from one use to the next: █ has it, ░ has it not.");
+    screen.paragraph("Which eighths of each layer a rank keeps from one use to the next: █ has it, ░ does not.");
     screen.line();
     screen.table(rows);
     screen.line();

@@ -138,7 +138,7 @@ class WhatDo8BitsLose final : public Lesson {
     rows.push_back(exact_row("of 1016 numbers and their middles, wrong", 0, wrong_roundings(round)));
     const std::vector<double> before = {1, 0, -1e-9, 1e-9, 3}, after = {1, 0, -0.0, 0, 3};
     rows.push_back(exact_row("underflow: 0 is not lost, -0 is", 0.5, lost(before, after)));
-    rows.push_back(exact_row("factor without a past", 1, factor({})));
+    rows.push_back(exact_row("factor without a history", 1, factor({})));
     rows.push_back(exact_row("factor after zeros", 1, factor(std::vector<double>{0, 0})));
     rows.push_back(exact_row("factor after 2, 7, 3.5", kLargest / 7, factor(std::vector<double>{2, 7, 3.5})));
     add_replay(rows, round, lost, factor);

@@ -83,9 +83,8 @@ class Can4BitsTrain final : public Lesson {
     add("stochastically", descend(Rounding::kStochastic, true));
     screen.table(rows);
     screen.paragraph(
-        "One of the 32 unknowns is heard 100 times as loudly as the others, and shares its block with them: to "
-        "nearest, "
-        "all their gradients become zero.");
+        "One of the 32 unknowns has inputs 100 times as large as the others, so its gradient dominates their block: "
+        "to nearest, all other gradients become zero.");
     return 100 * blocks_of_normals(mxfp4_recipe().linear.activation).underflow_share();
   }
 

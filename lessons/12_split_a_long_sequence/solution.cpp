@@ -38,11 +38,11 @@ extern "C" void ring_attention(Comm& cp, const Part& mine, Partial& total) {
   const int next = (rank + 1) % n, previous = (rank + n - 1) % n;
   std::vector<double> here(mine.keys_values().begin(), mine.keys_values().end()), coming(here.size());
   for (int s = 0; s < n; ++s) {
-    const bool goes_on = s + 1 < n;
+    const bool has_next_hop = s + 1 < n;
     int ticket = 0;
-    if (goes_on) ticket = cp.start_send_recv(here, next, coming, previous);
+    if (has_next_hop) ticket = cp.start_send_recv(here, next, coming, previous);
     merge_partial(total, mine.attend(here, (rank + n - s) % n));
-    if (!goes_on) break;
+    if (!has_next_hop) break;
     cp.wait(ticket);
     std::swap(here, coming);
   }

@@ -59,7 +59,7 @@ class FindTheWrongReduction final : public Lesson {
 
   double run(Screen& screen) const override {
     const WrongStep& step = shown();
-    screen.heading("One step on 4 tp ranks, held to one rank: · right, █ beyond rounding");
+    screen.heading("One step on 4 tp ranks, compared with one rank: · right, █ beyond rounding");
     constexpr size_t kColumns = 60;
     for (size_t begin = 0; begin < step.tensors.size(); begin += kColumns) {
       std::string line = "  ";
@@ -69,7 +69,7 @@ class FindTheWrongReduction final : public Lesson {
     }
     screen.line();
     const NamedTensor& first = step.tensors[step.first];
-    screen.paragraph(strprintf("first wrong: %s, %.3g epsilons where %.3g are allowed", first.name.c_str(),
+    screen.paragraph(strprintf("first wrong: %s, %.3g epsilons with a tolerance of %.3g", first.name.c_str(),
                                first.epsilons, first.allowed));
     std::vector<Cells> rows = {{"rank", "tp", "its own sum", "after the step's reductions", "one rank"}};
     for (size_t rank = 0; rank < step.ranks.size(); ++rank) {

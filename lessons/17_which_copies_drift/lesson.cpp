@@ -42,7 +42,7 @@ int first_apart(const TwoRuns& runs) {
     if (runs.apart(step) >= kSeen) return static_cast<int>(step);
   return -1;
 }
-double most_apart(const TwoRuns& runs) {
+double largest_difference(const TwoRuns& runs) {
   double most = 0;
   for (size_t step = 0; step < runs.wrong.losses.size(); ++step) most = std::max(most, runs.apart(step));
   return most;
@@ -73,7 +73,7 @@ class WhichCopiesDrift final : public Lesson {
     const TwoRuns& runs = shown();
     return {{"hashes differ from step", std::to_string(first_other_hash(runs.wrong))},
             {"losses differ from step", std::to_string(first_apart(runs))},
-            {"most apart", strprintf("%.3f", most_apart(runs))}};
+            {"most apart", strprintf("%.3f", largest_difference(runs))}};
   }
 
   Question question() const override {
@@ -108,7 +108,8 @@ class WhichCopiesDrift final : public Lesson {
     for (const Case& one : kCases) {
       const DriftingRun run = drifting_run(one.bug, {.world = 8, .tp = 2, .pp = 2}, kChecked);
       const std::string name = *one.bug == '\0' ? "no bug" : one.bug;
-      if (*one.bug == '\0') rows.push_back(exact_row("pairs of ranks told wrong", 0, wrong_pairs(run.steps[0], equal)));
+      if (*one.bug == '\0')
+        rows.push_back(exact_row("pairs of ranks judged wrong", 0, wrong_pairs(run.steps[0], equal)));
       std::vector<StepHashes> steps(run.steps.begin(), run.steps.end());
       const int found = drift(steps);
       rows.push_back({name + ": first drift", words(one.drifts), words(found), "exact", found == one.drifts});

@@ -145,7 +145,7 @@ TEST_F(AtomicFiles, ErrorsNamePathCallAndReason) {
   EXPECT_EQ(files(), 2u);
 }
 
-// The system's own answer to a file that grows past what it may hold.
+// The system's own error for a file that grows beyond its size limit.
 TEST_F(AtomicFiles, AFullDiskIsToldAndLosesNothing) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);

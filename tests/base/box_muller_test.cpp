@@ -37,15 +37,15 @@ TEST(BoxMuller, ManyAtATimeHaveTheSameBits) {
   expect_same_bits([](PairWords&) {}, 1 << 15);
 }
 
-// Pairs, found among some billion, that lie so near to a middle between two fp32 numbers that the polynomials' last
-// bits round to the other one.
+// Pairs, found among some billion, whose result is so close to the middle between two fp32 numbers that the last bits
+// of the polynomials decide the rounding.
 TEST(BoxMuller, AlsoNextToARoundingsMiddle) {
   const std::pair<uint32_t, uint32_t> near[] = {
       {1034670568, 3625972617}, {2451867385, 3291875367}, {1829502803, 1226292703}};
   for (const auto& [a, b] : near) expect_same_bits([&](PairWords& words) { words[0] = a, words[1] = b; }, 1);
 }
 
-// Where the sine or the cosine is next to nothing, and the angle's own rounding most of it.
+// Where the sine or the cosine is nearly zero, so that rounding of the angle is most of it.
 TEST(BoxMuller, AlsoNextToQuarterTurns) {
   for (uint32_t around = 0; around < 8; ++around) {
     const auto change = [&](PairWords& words) {

@@ -57,7 +57,7 @@ TEST(Fiber, ItsExceptionReachesTheResumer) {
   EXPECT_TRUE(fiber.done());
 }
 
-// Two in turns, as the pieces of a pair of microbatches; on several threads at once, as ranks.
+// Two alternating fibers, as for the pieces of a pair of microbatches; on several threads at once, as with ranks.
 TEST(Fiber, TwoTakeTurnsOnEveryThread) {
   const auto take_turns = [](std::string& order) {
     Fiber a([&] {

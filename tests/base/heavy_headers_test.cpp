@@ -1,4 +1,4 @@
-// Headers that cost seconds in each source that sees them are seen by one each.
+// Headers that cost seconds per source are each included by one source only.
 #include <gtest/gtest.h>
 
 #include <filesystem>

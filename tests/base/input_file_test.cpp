@@ -86,7 +86,7 @@ TEST_F(InputFiles, LinksAreRefusedWhereTheyMayLeadOut) {
               HasSubstr("got a symbolic link"));
 }
 
-// One door: what opens files past it would bring the hangs back.
+// Files are opened in one place: code that opens files elsewhere would bring the hangs back.
 TEST(InputFileDoor, IsTheOnlyOne) {
   const std::regex past(
       R"(ifstream|begin_read_from_file|basic_filebuf|\bfopen\(|\bgzopen\(|\bO_RDONLY\b|\bparse_file\()");

@@ -72,7 +72,7 @@ TEST_F(OutputFiles, WhatIsNoRegularFileIsNeverWrittenOver) {
   EXPECT_THROW(check_output({.path = "/dev/null", .option = "--out", .force = true}), Error);
 }
 
-// Files whose names no command asks for, in a run's folder for one.
+// Files whose names no option gives, for example those in a run's folder.
 TEST_F(OutputFiles, AnAtomicFileLeavesAPipeInItsPlace) {
   ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
   fs::create_symlink("pipe", at("link"));

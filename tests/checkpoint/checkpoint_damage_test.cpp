@@ -1,5 +1,5 @@
-// Whatever happens to a checkpoint's bytes, names or files, reading it says so; and no failing call on the way to the
-// disk takes an older checkpoint away.
+// Whatever happens to a checkpoint's bytes, names or files, reading it reports the damage; and no failing system call
+// during a save removes an older checkpoint.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -29,7 +29,7 @@ class CheckpointDamageTest : public ::testing::Test {
     return {kManifestName, kTokenizerName, "rank_00000.safetensors", "rank_00001.safetensors"};
   }
 
-  // The manifest's text with this replaced and its hash made right again.
+  // The manifest's text with this replaced and its hash recomputed.
   void edit_manifest(const std::string& from, const std::string& to) {
     std::string text = bytes_of(path(kManifestName));
     const size_t at = text.find(from);
@@ -96,7 +96,7 @@ TEST_F(CheckpointDamageTest, SwappedAndMissingFilesAreSeen) {
   fs::remove(path("rank_00000.safetensors"));
   fs::create_symlink("kept", path("rank_00000.safetensors"));
   EXPECT_THAT(checkpoint_refusal(folder_), HasSubstr("symbolic link"));
-  // The same file of another step: whole, of the same size, and not the one that is meant.
+  // The same file of another step: complete and of the same size, but not the one that the manifest names.
   fs::remove(path("rank_00000.safetensors"));
   const std::string other = save_two_ranks(run_, 41, 7);
   fs::copy(other + "/rank_00000.safetensors", path("rank_00000.safetensors"));
@@ -165,7 +165,7 @@ class FaultyFolderCalls : public FaultyCalls {
   int exchange(const char* a, const char* b) override { return fails("exchange") ? -1 : FileCalls::exchange(a, b); }
 };
 
-// The checkpoint of `step` there, or none; the one before it in any case.
+// The checkpoint of `step` exists or does not; the one before it exists in any case.
 void check_after(const std::string& run, int64_t step, float before, float after, const std::string& call) {
   EXPECT_EQ(read_floats(Checkpoint(run + "/step_00000010"), "weight/w"), values_from(1, 12)) << call;
   for (const StepFolder& folder : step_folders(run)) {
@@ -213,7 +213,7 @@ TEST_P(FailingCalls, LoseNothingAndLeaveNothing) {
 }
 INSTANTIATE_TEST_SUITE_P(Reasons, FailingCalls, ::testing::Values(ENOSPC, EIO));
 
-// What is not on the disk yet: files written since their last sync, names given since their folder's.
+// What is not on the disk yet: files written since their last sync, and names changed since their folder's last sync.
 class PowerCalls : public FileCalls {
  public:
   std::vector<std::string> names;     // given by rename and exchange, in order

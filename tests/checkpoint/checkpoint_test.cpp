@@ -1,4 +1,4 @@
-// A checkpoint written by two ranks, read in other cuts, and what a run's folder does with several.
+// A checkpoint written by two ranks and read in other partitions, and how a run's folder treats several checkpoints.
 #include "core/checkpoint/checkpoint.h"
 
 #include <gmock/gmock.h>
@@ -125,7 +125,7 @@ TEST_F(CheckpointTest, FoldersAreListedNewestFirstAndLinksPassedOver) {
   EXPECT_THROW(checkpoint_named(run_ + "/none"), Error);
 }
 
-// Links that lead in a circle, and names that are too long, may not be looked at by root either.
+// Circular links and names that are too long cannot be accessed by root either.
 TEST_F(CheckpointTest, WhatMayNotBeLookedAtIsNotCalledAbsent) {
   const auto refusal = [](const std::string& path) {
     try {
@@ -166,7 +166,7 @@ TEST_F(CheckpointTest, OneRunHasTheFolder) {
   const RunLock again(run_);
 }
 
-// Starters that come at one moment: the kernel chooses one.
+// Several starters at the same moment: the kernel chooses one.
 TEST_F(CheckpointTest, OfManyStartersOneWins) {
   constexpr int kRounds = 20, kStarters = 10;
   for (int round = 0; round < kRounds; ++round) {

@@ -67,7 +67,7 @@ TEST(ElementConvert, WiderTypesGiveBackTheBits) {
   }
 }
 
-// Through fp32 alone this number would be rounded twice, to 1.
+// Through fp32 this number would be rounded twice, to 1.
 TEST(ElementConvert, Fp64IsRoundedOnce) {
   const double value = 1.0 + 0x1p-8 + 0x1p-40;
   EXPECT_EQ((converted<double, uint16_t>(TensorType::kF64, value, TensorType::kBF16)), 0x3f81);

@@ -1,4 +1,4 @@
-// Configurations that ask for what ranklab has not, or that are none, are refused by the name of what is wrong.
+// Invalid configurations, and those that need a feature ranklab lacks, are rejected; the error names the cause.
 #include "core/checkpoint/hf/config.h"
 
 #include <gmock/gmock.h>
@@ -140,7 +140,8 @@ TEST(HfConfig, OfYarnEveryMemberIsKnownOrRefused) {
   EXPECT_EQ(refused_with("truncate", true), "");
 }
 
-// What transformers reads for every class, and what its other classes have: a model with it is another one.
+// Keys that transformers reads for every class, and keys of its other classes: a model that sets them is a different
+// model.
 TEST(HfConfig, KeysThatChangeTheModelAreNotPassedOver) {
   const ModelConfig llama = tiny_llama(), window = tiny_window();
   expect_refused({

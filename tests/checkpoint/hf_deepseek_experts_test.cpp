@@ -1,5 +1,5 @@
-// Models with DeepSeek's experts: DeepSeek-V2 and V2-Lite, GLM-4.5, of each head of which a share turns, and Kimi K2,
-// which is of DeepSeek-V3's class; their published configurations.
+// Models with DeepSeek's experts: DeepSeek-V2 and V2-Lite; GLM-4.5, which rotates only a part of each head; and Kimi K2,
+// which uses DeepSeek-V3's class. Their published configurations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -127,7 +127,8 @@ TEST(HfKimiK2, ReadsThePublishedConfiguration) {
   EXPECT_EQ(read.model.moe.num_groups, 1);
 }
 
-// Of a head of 8 whose first 4 turn, theirs is 0 1 2 3 turned and 4 5 6 7 not; ours has a half of both in each half.
+// Of a head of 8 whose first 4 elements are rotated, theirs is 0 1 2 3 rotated and 4 5 6 7 not; ours has half of both
+// in each half.
 TEST(HfGlm4Moe, NormsOfHeadsHaveTheOrderOfTheirHeads) {
   const ModelConfig config = tiny_glm4_moe();
   const MemoryTensors ours = counted_weights(config);

@@ -1,5 +1,4 @@
-// OLMo 2, Gemma, GPT-NeoX, Phi: published files of theirs, and the settings that their families have and others have
-// not.
+// OLMo 2, Gemma, GPT-NeoX, Phi: their published files, and the settings that only their families have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

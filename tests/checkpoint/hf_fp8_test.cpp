@@ -1,5 +1,5 @@
-// Folders of FP8 matrices, made by hand: each value is its code's times its block's scale, and what does not fit is
-// refused by name.
+// Folders of FP8 matrices, made by hand: each value is its code times the scale of its block, and what does not fit is
+// rejected by name.
 #include "core/checkpoint/hf/fp8.h"
 
 #include <gmock/gmock.h>
@@ -91,7 +91,7 @@ Change of_one(const std::function<void(Fp8Tensor&)>& change) {
   };
 }
 
-// The decoder of files and that of core/precision were written apart.
+// The decoder of files and that of core/precision were written independently.
 TEST(HfFp8, CodesAreThoseOfTheNumberFormat) {
   const NumberFormat& e4m3 = find_number_format("e4m3");
   for (int code = 0; code < 256; ++code) {

@@ -123,7 +123,7 @@ TEST(HfGptOss, ManyExpertsAreFewTensors) {
   EXPECT_THROW(check_tensor_count(config, nullptr, 3 + 36 * 17, "checkpoint"), Error);
 }
 
-// Its balancing loss counts only where the file says that training adds it.
+// Its balancing loss counts only if the file says that training adds it.
 TEST(HfGptOss, ACoefficientAloneAddsNoLoss) {
   EXPECT_EQ(read_hf_config(published().dump(), "config.json").model.moe.aux_loss_coeff, 0);
   Json file = published();

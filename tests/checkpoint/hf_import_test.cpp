@@ -1,4 +1,4 @@
-// Out and in again: the same bytes; and what a folder must not be.
+// Export and import again gives the same bytes; and folders that are rejected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -208,7 +208,7 @@ TEST(HfImport, WhatIsMissingLeftOverOrOfAnotherShapeIsNamed) {
               AllOf(HasSubstr("lm_head.weight"), HasSubstr("[4, 8]"), HasSubstr("[5, 8]")));
 }
 
-// Before memory is taken for a list of its tensors.
+// Rejected before memory is allocated for a list of its tensors.
 TEST(HfImport, AModelOfFarMoreTensorsIsRefusedByItsNumbers) {
   const std::string path = exported(tiny_mixtral(), "many");
   std::string config = bytes_of(path + "/config.json");

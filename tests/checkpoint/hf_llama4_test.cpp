@@ -101,7 +101,7 @@ TEST(HfLlama4, WhatItCannotExpressIsNamed) {
   refused([](ModelConfig& c) { c.window_size = 3; }, "--window-size");
   refused([](ModelConfig& c) { c.qk_norm = true; }, "--qk-layernorm");
   refused([](ModelConfig& c) { c.norm = NormKind::kLayerNorm; }, "--normalization");
-  // What it alone has, no other class writes without a word.
+  // Settings that only this class has; no other class drops them silently.
   EXPECT_THAT(family_refusal(tiny_latent(), [](ModelConfig& c) { c.attention_chunk = 4; }),
               AllOf(HasSubstr("Llama4ForCausalLM"), HasSubstr("--kv-lora-rank")));
   EXPECT_THAT(family_refusal(tiny_mixtral(),

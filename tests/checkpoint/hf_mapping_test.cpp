@@ -235,7 +235,7 @@ TEST(HfMapping, DenseFirstLayersOfQwen3MoeAreLlamas) {
   EXPECT_THAT(e.names(), Not(Contains("model.layers.0.mlp.gate.weight")));
 }
 
-// Their row 2i of what turns is our row i, their row 2i + 1 our row i + rope / 2; nope = 3, rope = 6.
+// Their rotated row 2i is our row i, their row 2i + 1 our row i + rope / 2; nope = 3, rope = 6.
 TEST(HfMapping, RowsThatTurnAreNeighboursInDeepSeek) {
   const Exported e(tiny_deepseek(), "deepseek");
   const auto ours = e.our("layers.1.attention.q_up.weight");
@@ -316,7 +316,7 @@ TEST(HfMapping, ExpertsRouterAndBiasOfDeepSeek) {
   EXPECT_EQ(e.their("model.layers.0.mlp.up_proj.weight"), rows(e.our("layers.0.mlp.gate_up.weight"), 6, 5, 10));
 }
 
-// As in the published weights: a layer behind the last one, with copies of what it shares with the model.
+// As in the published weights: a layer after the last one, with copies of the tensors it shares with the model.
 TEST(HfMapping, MtpIsTheNextLayer) {
   const Exported e(tiny_deepseek(), "deepseek_mtp");
   const std::string layer = "model.layers.2.";

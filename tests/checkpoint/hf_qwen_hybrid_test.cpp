@@ -80,7 +80,7 @@ TEST(HfQwenHybrid, WhatTheyCannotExpressIsNamed) {
   refused([](ModelConfig& c) { c.window_size = 3; }, "--window-size");
   refused([](ModelConfig& c) { c.mtp_num_layers = 1; }, "--mtp-num-layers");
   refused([](ModelConfig& c) { c.moe.shared_gate = false; }, "--moe-shared-expert-gate");
-  // What they alone have, no other class writes without a word.
+  // Settings that only these classes have; no other class drops them silently.
   EXPECT_THAT(
       family_refusal(tiny_latent(), [](ModelConfig& c) { c.linear.kind = LinearAttentionKind::kGatedDeltaNet; }),
       HasSubstr("Qwen3_5ForCausalLM"));

@@ -1,5 +1,5 @@
-// Rotary positions of a config.json: what a class of transformers takes from where, and the forms of which it would
-// take something else than the file seems to say.
+// Rotary positions in a config.json: which key a class of transformers reads, and the forms in which it would read
+// something other than what the file seems to say.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

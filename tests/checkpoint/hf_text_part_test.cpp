@@ -63,7 +63,7 @@ TEST(HfTextPart, IsImportedFromTheWhole) {
   }
 }
 
-// What is of the text model by its name is not passed over.
+// Tensors that the text model's names claim are not ignored.
 TEST(HfTextPart, ALeftOverTensorOfItIsNamed) {
   EXPECT_THAT(message_of([] {
                 const HfModel model(folder_of_whole(tiny_llama4(), "left_over", before_all,
@@ -120,12 +120,12 @@ TEST(HfTextPart, WhatIsNotSaidIsTheClasss) {
                         {"sliding_window", nullptr},
                         {"vocab_size", 131072}};
   EXPECT_EQ(of_text(pixtral), 12247782400);
-  // A text model's own file says all.
+  // A text model's own file is complete.
   EXPECT_THAT(message_of([] { read_hf_config(R"({"architectures": ["Gemma3ForCausalLM"]})", "config.json"); }),
               HasSubstr("a key is missing"));
 }
 
-// Keys of the whole count where its text model has none; whether the head is tied is the whole's to say.
+// Keys of the outer model count if its text model has none; whether the head is tied is set by the outer model.
 TEST(HfTextPart, KeysOfTheWhole) {
   Json text = {{"model_type", "mistral"}, {"bos_token_id", nullptr}, {"tie_word_embeddings", false}};
   Json file = {{"architectures", {"Mistral3ForConditionalGeneration"}},

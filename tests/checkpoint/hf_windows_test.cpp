@@ -1,4 +1,4 @@
-// Which layers have a window: what the classes of transformers make of a config.json, each by a rule of its own.
+// Which layers have a window: how the classes of transformers read a config.json, each by its own rule.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -69,7 +69,7 @@ TEST(SafetensorsStream, EachTensorComesOnceAndWhole) {
     return std::string();
   };
   const auto& b = tensors.list()[0];
-  EXPECT_THAT(message([](SafetensorsStream& s) { s.commit(); }), AllOf(HasSubstr("did not come"), HasSubstr("'b'")));
+  EXPECT_THAT(message([](SafetensorsStream& s) { s.commit(); }), AllOf(HasSubstr("did not arrive"), HasSubstr("'b'")));
   EXPECT_THAT(message([&](SafetensorsStream& s) { s.add("c", b.bytes); }), HasSubstr("'c'"));
   EXPECT_THAT(message([&](SafetensorsStream& s) { s.add("d", b.bytes); }), HasSubstr("'d'"));
   EXPECT_THAT(message([&](SafetensorsStream& s) { s.add("b", b.bytes.first(20)); }),

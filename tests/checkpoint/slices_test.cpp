@@ -115,7 +115,7 @@ TEST(Slices, WhereTwoMeet) {
 
 TEST(Slices, HolesAndOverlapsAreNamed) {
   const auto piece = [](int64_t begin, int64_t length) { return std::vector<SliceRun>{{begin, 0, length}}; };
-  const auto fault = [](std::vector<std::vector<SliceRun>> slices) { return fault_of_cover(10, slices); };
+  const auto fault = [](std::vector<std::vector<SliceRun>> slices) { return cover_error(10, slices); };
   EXPECT_EQ(fault({piece(4, 6), piece(0, 4)}), "");
   EXPECT_THAT(fault({piece(0, 4), piece(5, 5)}), HasSubstr("no file holds element 4"));
   EXPECT_THAT(fault({piece(0, 4), piece(3, 7)}), HasSubstr("element 3 is held twice"));

@@ -1,4 +1,4 @@
-// Small safetensors files of tests: known tensors, a file's bytes in and out, the message of what is refused.
+// Small safetensors files for tests: known tensors, reading and writing a file's bytes, messages of rejected files.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -32,7 +32,7 @@ TEST(AutoLayout, IsRecordedAndKeptByAResume) {
   EXPECT_THAT(first.output, HasSubstr("a rank with a GPU's workspace, reserve and context; the fastest that fits"));
   EXPECT_EQ(recorded(folder + "/first", "parallel.tp"), (std::pair<std::string, std::string>{"1", "--layout auto"}))
       << "communication of so small a model costs more than it saves";
-  // The search would not choose the same on another machine, and does not come to it.
+  // The search could choose differently on another machine, so it is not run.
   const Outcome second = ranklab(run + "--train-iters 2 --hardware a100-80 --log-dir " + folder + "/second");
   ASSERT_EQ(second.exit_code, 0) << second.output;
   EXPECT_THAT(second.output, HasSubstr("kept from " + folder + "/saved/step_00000001"));

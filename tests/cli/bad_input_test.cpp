@@ -53,7 +53,7 @@ std::vector<BadInput> bad_inputs() {
   return rows;
 }
 
-// What the commands of the table may call.
+// Shell functions that commands of the table may use.
 std::string prelude() {
   const std::string tests = RANKLAB_TEST_DIR "/..";
   return "ranklab() { timeout 60 " RANKLAB_PROGRAM

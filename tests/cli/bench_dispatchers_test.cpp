@@ -29,8 +29,8 @@ TEST(BenchDispatchers, CountsWhatLeavesARankAndItsNode) {
   const double both_ways = 2 * plain + 2 * packed;                   // dispatch, combine and their gradients
   const double counts = 3 * 4 * 8;                                   // a ring: four experts' counts to each of three
 
-  // Each of a token's four copies goes its own way: one in the node, two to the other one. In the ring of counts two
-  // of the four ranks have their successor on the other node.
+  // Each of a token's four copies is sent separately: one within the node, two to the other node. In the ring of counts
+  // two of the four ranks have their successor on the other node.
   const auto& plain_row = rows["alltoall"];
   EXPECT_EQ(plain_row.at("calls"), 5);
   EXPECT_DOUBLE_EQ(plain_row.at("bytes_in_node"), 4 * plain + counts / 2);
@@ -64,7 +64,7 @@ TEST(BenchDispatchers, SaysWhatItMeasuresAndRefusesWhatDoesNotFit) {
   EXPECT_THAT(run.output, HasSubstr("virt. forward"));
   const Outcome bad = bench("--ranks 3 --experts 4");
   EXPECT_EQ(bad.exit_code, 2);
-  EXPECT_THAT(bad.output, HasSubstr("experts that divide by ranks"));
+  EXPECT_THAT(bad.output, HasSubstr("experts divisible by ranks"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// ranklab bench precision: every recipe trains on the same data, and is held to the first one.
+// ranklab bench precision: every recipe trains on the same data and is compared with the first one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

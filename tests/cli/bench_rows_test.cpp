@@ -1,4 +1,4 @@
-// A benchmark that is interrupted keeps the rows that it had.
+// A benchmark that is interrupted keeps its finished rows.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(row.param.arguments).substr(0, std::string(row.param.arguments).find(' '));
     });
 
-// A row is measured in a process of its own, which a scheduler or `timeout` does not know.
+// A row is measured in its own process, which a scheduler or `timeout` does not know.
 TEST(BenchProcess, EndsWithTheBenchmark) {
   for (const char* arguments : {"memory --warmup 1 --steps 1000000", "train --modes single --steps 1000000"}) {
     const pid_t bench = ::fork();

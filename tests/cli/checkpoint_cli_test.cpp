@@ -47,7 +47,7 @@ class CheckpointCli : public ::testing::Test {
     for (pid_t pid = 0; pids >> pid;) children.push_back(pid);
     return children;
   }
-  // Of the first of all steps, where none is saved yet.
+  // An error in the very first step, when no checkpoint exists yet.
   bool wait_for_steps(const std::string& name) const {
     for (int i = 0; i < 2000; ++i) {
       if (!text_of(log(name) + "/metrics.jsonl").empty()) return true;
@@ -77,8 +77,8 @@ TEST_F(CheckpointCli, ASignalSavesAndTheNextRunGoesOn) {
   EXPECT_EQ(ckpt("diff " + saved("whole") + " " + saved("parts")).exit_code, 0);
 }
 
-// A terminal or a connection that is gone costs nothing, and the shell and the kernel may both tell of it. Under nohup
-// the run goes on.
+// Losing a terminal or a connection loses no work, and both the shell and the kernel may report it. Under nohup the run
+// continues.
 TEST_F(CheckpointCli, AHangupSavesUnlessItIsIgnored) {
   const auto hang_up = [&](const std::string& name, const std::string& command) {
     const Words group = command == "launch" ? Words{"--nproc-per-node", "4"} : Words{};
@@ -119,7 +119,7 @@ TEST_F(CheckpointCli, OneRunAtATime) {
   EXPECT_THAT(said(), AllOf(HasSubstr("no step was left to train"), Not(HasSubstr("loss 0.0000"))));
 }
 
-// A copy that lost a file is told from a path that is wrong.
+// The error distinguishes a copy that lost a file from a wrong path.
 TEST_F(CheckpointCli, AMissingFileIsABrokenCheckpoint) {
   ASSERT_EQ(train("lost", {"--train-iters", "2"}), 0) << said();
   const std::string step = saved("lost") + "/step_00000002";
@@ -159,7 +159,7 @@ TEST_F(CheckpointCli, ARankThatIsKilledCostsTheStepsSinceTheLastCheckpoint) {
   EXPECT_EQ(ckpt("diff " + saved("harmed") + " " + saved("unharmed")).exit_code, 0);
 }
 
-// A scheduler signals the nodes that it takes, whichever they are: all ranks end after one step, and it is saved.
+// A scheduler signals only the nodes that it takes back: all ranks still end after one step, which is saved.
 TEST_F(CheckpointCli, ASignalOnAnyNodeSavesOnAll) {
   std::ofstream(folder_ + "/token") << "0123456789abcdef0123456789abcdef\n";
   const std::string port = std::to_string(21'000 + ::getpid() % 8'000), far = folder_ + "/far";
@@ -199,7 +199,7 @@ TEST_F(CheckpointCli, AFullDiskEndsTheRunAndKeepsTheCheckpoint) {
   EXPECT_EQ(step_folders(saved("full"))[0].step, 8);
 }
 
-// Rank 0 waits for the part of another process, which will not come: it removes its own before all are ended.
+// Rank 0 waits for the part of another process, which will not arrive: it removes its own part before all have ended.
 TEST_F(CheckpointCli, AProcessThatCannotWriteItsPartLeavesNoHalfCheckpoint) {
   std::string train = std::string(RANKLAB_BINARY) + " train";
   for (const std::string& word : words("part", {"--train-iters", "1000", "--save-interval", "5"})) train += " " + word;
@@ -210,12 +210,12 @@ TEST_F(CheckpointCli, AProcessThatCannotWriteItsPartLeavesNoHalfCheckpoint) {
   EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr("rank_00003.safetensors"));
   EXPECT_EQ(sound_checkpoints(saved("part")), 0);
-  // On a busy machine another process may write its part behind rank 0's back; the next run removes it.
+  // On a busy machine another process may write its part after rank 0 has cleaned up; the next run removes it.
   for (const fs::directory_entry& entry : fs::directory_iterator(saved("part")))
     EXPECT_FALSE(fs::exists(entry.path() / "rank_00000.safetensors")) << entry.path();
 }
 
-// The last checkpoint cannot be written: that is the run's end, and not the signal's 130.
+// The last checkpoint cannot be written: the run ends with that error, not with the signal's 130.
 TEST_F(CheckpointCli, ASignalAfterWhichNothingCanBeSavedIsAnError) {
   const Words steps = {"--train-iters", "1000000", "--log-interval", "1000000"};
   for (const std::string command : {"train", "launch"}) {
@@ -231,7 +231,7 @@ TEST_F(CheckpointCli, ASignalAfterWhichNothingCanBeSavedIsAnError) {
   }
 }
 
-// Nobody waits a minute for what cannot be saved any more.
+// No rank waits a minute for a checkpoint that can no longer be saved.
 TEST_F(CheckpointCli, ASignalWhileARankIsStoppedEndsAllSoon) {
   for (const bool stopped_first : {true, false}) {
     const std::string name = stopped_first ? "before" : "after";

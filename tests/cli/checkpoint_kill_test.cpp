@@ -1,5 +1,5 @@
-// kill -9 at random instants: of a run that saves now and then, which must go on as if nothing had happened, and of one
-// that saves all the time, which must never lose a checkpoint that it had. RANKLAB_KILLS sets how many (12 and 20; 40
+// kill -9 at random instants: of a run that saves now and then, which must resume as if nothing had happened, and of
+// one that saves all the time, which must never lose a finished checkpoint. RANKLAB_KILLS sets how many (12 and 20; 40
 // and 50 with RANKLAB_ALL_CASES=1).
 #include <random>
 

@@ -105,7 +105,7 @@ inline std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The loss of each step that metrics.jsonl tells, as bits. Steps that are told twice, or out of turn, fail the test.
+// The loss of each step in metrics.jsonl, as bits. Steps that are repeated or out of order fail the test.
 inline std::vector<uint64_t> loss_bits(const std::string& log_dir) {
   std::vector<uint64_t> bits;
   std::ifstream in(log_dir + "/metrics.jsonl");

@@ -1,4 +1,4 @@
-// ranklab ckpt export-hf, import-hf and inspect of a Hugging Face folder: there and back, and what comes along.
+// ranklab ckpt export-hf, import-hf and inspect of a Hugging Face folder: a round trip, and which files come along.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,18 +40,18 @@ TEST(CkptHuggingFace, IsInspectedAsItLies) {
   checkpoint_samples::put_bytes(out + "/tokenizer_config.json", "{}");
   const std::string text = shell("ckpt inspect " + out);
   EXPECT_THAT(text, HasSubstr(": a Hugging Face folder of DeepseekV3ForCausalLM, "));
-  EXPECT_THAT(text, HasSubstr("beside them: tokenizer_config.json\n"));
+  EXPECT_THAT(text, HasSubstr("other files: tokenizer_config.json\n"));
   EXPECT_THAT(text, HasSubstr("model.embed_tokens.weight "));
   EXPECT_THAT(text, HasSubstr("model-00001-of-000"));
-  // Of a model that is not known here the tensors are shown, too, and why it is none that import-hf takes.
+  // For a model of an unknown class the tensors are shown, too, and why import-hf rejects it.
   checkpoint_samples::put_bytes(out + "/config.json", "{\"architectures\": [\"MambaForCausalLM\"]}");
   const std::string other = shell("ckpt inspect " + out);
   EXPECT_THAT(other, HasSubstr("a Hugging Face folder of MambaForCausalLM, "));
-  EXPECT_THAT(other, HasSubstr("ckpt import-hf does not take it: "));
+  EXPECT_THAT(other, HasSubstr("ckpt import-hf rejects it: "));
   EXPECT_THAT(other, HasSubstr("model.embed_tokens.weight "));
 }
 
-// A folder is proven and compared as a file is, however many files its tensors are in.
+// A folder is verified and compared as a file is, however many files its tensors are in.
 TEST(CkptHuggingFace, IsVerifiedAndCompared) {
   const std::string base = saved(kExperts, "--world-size 2 --ep 2", "hf_verify"),
                     whole = temporary_path("ranklab_hf_whole"), apart = temporary_path("ranklab_hf_apart");
@@ -67,7 +67,7 @@ TEST(CkptHuggingFace, IsVerifiedAndCompared) {
   config.replace(config.find("\"vocab_size\""), 12, "\"vocab_tail\"");
   checkpoint_samples::put_bytes(apart + "/config.json", config);
   EXPECT_THAT(shell("ckpt diff " + whole + " " + apart),
-              HasSubstr("config.json that differs (does not count): \"vocab_size\", \"vocab_tail\""));
+              HasSubstr("config.json that differs (ignored): \"vocab_size\", \"vocab_tail\""));
 
   const nlohmann::json index =
       nlohmann::json::parse(checkpoint_samples::bytes_of(apart + "/model.safetensors.index.json"));
@@ -80,7 +80,7 @@ TEST(CkptHuggingFace, IsVerifiedAndCompared) {
   EXPECT_THAT(refused.output, AllOf(HasSubstr("damaged: tensor "), HasSubstr(damaged)));
 }
 
-// The model goes out, comes in, trains on; and says the same on any number of ranks.
+// The model is exported, imported and trained further; and gives the same output on any number of ranks.
 TEST(CkptHuggingFace, OutAndInAndOn) {
   const std::string base = saved(kExperts, "--world-size 2 --ep 2", "hf");
   const std::string out = temporary_path("ranklab_hf"), in = temporary_path("ranklab_from_hf"), again = out + "_2";
@@ -206,7 +206,7 @@ TEST(CkptHuggingFace, WhatBelongsToTheTokenizerComesBack) {
   };
   const nlohmann::json imported = nlohmann::json::parse(shell("ckpt import-hf " + out + " " + in + " --json"));
   EXPECT_EQ(imported.at("warnings"), nlohmann::json::array());
-  // A run that goes on with its tokens keeps it.
+  // A run that resumes with its tokens keeps it.
   checkpoint_samples::put_bytes(in + "/text.txt", std::string(400, 'x'));
   shell("data prepare " + in + "/text.txt --tokenizer " + out + " --out " + in + "/shards");
   shell("train --config " + in + "/model.toml --load " + in + " --finetune --world-size 1 --train-iters 1 --gbs 1 " +
@@ -217,7 +217,7 @@ TEST(CkptHuggingFace, WhatBelongsToTheTokenizerComesBack) {
     EXPECT_EQ(kept(again), config) << from;
     fs::remove_all(again);
   }
-  // Of tokens that the tokenizer has not it is another's.
+  // With tokens outside its vocabulary the tokenizer does not belong to the model.
   config["eos_token"] = "<|im_end|>";
   checkpoint_samples::put_bytes(out + "/tokenizer_config.json", config.dump());
   EXPECT_THAT(shell("ckpt export-hf " + out + " " + again), HasSubstr("the tokenizer has no '<|im_end|>'"));

@@ -76,7 +76,7 @@ TEST_F(CkptCommand, DiffSaysWhereAndByHowMuch) {
   EXPECT_EQ(text.exit_code, 4);
   EXPECT_THAT(text.output, HasSubstr("w: F32 [2, 3]: 1 of 6 elements differ, the first at [1, 0]; at most by 0.5, "
                                      "relative 0.111111\n"));
-  EXPECT_THAT(text.output, HasSubstr("metadata that differs (does not count): \"step\"\n"));
+  EXPECT_THAT(text.output, HasSubstr("metadata that differs (ignored): \"step\"\n"));
   EXPECT_THAT(text.output, HasSubstr("tensors that differ: 1, the same: 1\n"));
   const nlohmann::json data = nlohmann::json::parse(ckpt("diff --json " + a_ + " " + b_).output).at("data");
   EXPECT_EQ(data.at("same"), false);

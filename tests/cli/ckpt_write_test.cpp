@@ -1,4 +1,4 @@
-// ranklab ckpt convert and reshard, model info and generate of what training saved.
+// ranklab ckpt convert and reshard, model info and generate, on checkpoints that training saved.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 CheckpointManifest manifest_of(const std::string& folder) { return Checkpoint(checkpoint_named(folder)).manifest(); }
 
-// Cut anew, a checkpoint lies in the same pieces, under the same names, as one that this layout wrote.
+// A resharded checkpoint has the same pieces, under the same names, as one that this layout wrote.
 void expect_cut_as_runs_do(const std::string& model, const std::vector<std::string>& layouts, const std::string& name) {
   const std::string base = saved(model, "--world-size 2 --dp 2", name + "_base");
   for (size_t i = 0; i < layouts.size(); ++i) {
@@ -62,7 +62,7 @@ TEST(CkptReshard, LayoutsOfExperts) {
       "experts");
 }
 
-// Its buckets are of 16 bits, what is saved is not.
+// Its buckets are in 16 bits, what is saved is not.
 TEST(CkptReshard, MastersOfBf16) {
   expect_cut_as_runs_do(std::string(kDense) + " --bf16", {"--world-size 4 --tp 2 --zero-stage 2"}, "bf16");
 }
@@ -86,7 +86,7 @@ TEST(CkptReshard, OneRankIsTheDefaultAndADivisionThatFailsIsNamed) {
   EXPECT_FALSE(fs::exists(folder + "_3"));
 }
 
-// Another model has other tensors; another precision is no matter of the layout.
+// A different model has different tensors; precision does not depend on the layout.
 TEST(CkptReshard, TheModelStaysAsItIs) {
   const std::string base = saved(kDense, "--world-size 2 --dp 2", "kept");
   const std::string folder = temporary_path("ranklab_cut_kept"), command = "ckpt reshard " + base + " " + folder + " ";
@@ -113,7 +113,7 @@ TEST(SavedModel, ItsSettingsGiveWayToSet) {
   EXPECT_THAT(shell("model info " + base + " --set model.seq_length=16"), HasSubstr("sequence 16"));
 }
 
-// Saved by a program with a setting of the layout that this one has not.
+// Saved by a program with a layout setting that this one does not have.
 TEST(CkptReshard, SettingsOfAnotherVersionAreNoObstacle) {
   const std::string base = saved(kDense, "--world-size 2 --dp 2", "version");
   const std::string step = checkpoint_named(base);
@@ -183,7 +183,7 @@ TEST(CkptConvert, MomentsAndWeightsOf16BitsStayOf16Bits) {
   EXPECT_THAT(shell("ckpt diff " + base + " " + back), HasSubstr("bit for bit"));
 }
 
-// A slip of the hand in the second name: nothing is lost.
+// A typing error in the second name: nothing is lost.
 TEST(CkptConvert, NeverOverItsInputNorOverWhatOthersMade) {
   const std::string base = saved(kDense, "--world-size 1", "over");
   const std::string part = checkpoint_named(base) + "/rank_00000.safetensors";
@@ -228,8 +228,8 @@ TEST(ModelInfoOfAFolder, OfAFolderIsThatOfItsSettings) {
               AllOf(HasSubstr("exp_avg_sq/final_norm.weight"), HasSubstr("zeros")));
 }
 
-// A step with a learning rate of 0 leaves the initial weights, which a preset's histograms are drawn of anew: the same
-// in every bin, whatever layout wrote them.
+// A step with a learning rate of 0 leaves the initial weights, from which a preset's histograms are drawn: the same in
+// every bin, whatever layout wrote them.
 TEST(ModelInfoOfAFolder, HistogramsOfInitialWeightsAreThoseOfAPreset) {
   const auto weights = [](const std::string& of) {
     return nlohmann::json::parse(shell("model info --json --histograms " + of)).at("data").at("weights");

@@ -56,7 +56,7 @@ TEST_F(Cli, TrainsAndLeavesLogMetricsTraceAndSample) {
   EXPECT_EQ(valid.exit_code, 0) << valid.output;
 }
 
-// As where a run goes on past the steps that are traced: its trace would be empty.
+// As when a run resumes after the traced steps: its trace would be empty.
 TEST_F(Cli, SaysWhereNoStepIsTraced) {
   const Outcome run =
       ranklab_and_errors(kTinyTrain + "--world-size 1 --tp 1 --pp 1 --train-iters 1 --trace-step-start 5" + log_dir());
@@ -79,7 +79,7 @@ TEST_F(Cli, OnlyTheCommandOfALineAsksForItsModule) {
   EXPECT_THAT(trace.output, HasSubstr("[module viz] this command's module cannot be opened; got nothing at "));
 }
 
-// What reads settings, refuses them or draws schedules neither needs nor loads LibTorch.
+// Commands that read settings, reject them or draw schedules neither need nor load LibTorch.
 TEST_F(Cli, LoadsLibTorchWhereItIsNeededOnly) {
   fs::create_directories(directory_);
   fs::copy_file(RANKLAB_BINARY, directory_ / "ranklab");
@@ -223,7 +223,7 @@ TEST_F(Cli, AnInterruptFinishesTheStepAndKeepsTheTrace) {
   EXPECT_EQ(ranklab_and_errors("trace validate " + (directory_ / "trace.json.gz").string()).exit_code, 0);
 }
 
-// A bug has its layout: elsewhere it is injected and nothing differs.
+// A bug has its layout: in other layouts it is injected and has no effect.
 TEST_F(Cli, AnInjectedBugIsToldAlsoWhereItShowsNothing) {
   const std::string bug = "--inject norm-unreduced ";
   EXPECT_THAT(ranklab_and_errors(kTinyTrain + "--train-iters 1 " + bug + log_dir()).output,

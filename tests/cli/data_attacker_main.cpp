@@ -1,7 +1,8 @@
 // Another user of the host, for launch_attack_test: connects to whatever listens in its network namespace (TCP on the
 // loopback interface, unix sockets without a file), as early and as often as it can. Some connections stay silent, some
-// send garbage, some are joined in pairs so that each hears what the other says; a port that was left is taken over.
-// Until SIGTERM; then it prints what it got: connections, bytes beyond a challenge, peers that came to a taken port.
+// send garbage, some are joined in pairs so that each receives what the other sends; a port that was released is taken
+// over. Runs until SIGTERM; then it prints what it got: connections, bytes beyond a challenge, peers that connected to
+// a port it took.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <net/if.h>

@@ -1,4 +1,4 @@
-// `ranklab data batch` against the batches that a run's ranks really asked for and got.
+// `ranklab data batch` against the batches that a run's ranks really requested and received.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -261,7 +261,7 @@ TEST_F(DataBatch, OneRankAndText) {
   EXPECT_EQ(data_of("data batch --step 2 --rank 3" + flags_ + "--mock-data").at("batch").size(), 1u);
 }
 
-// A run that goes on with another batch size draws what lies behind the samples it has seen.
+// A run that resumes with another batch size draws the samples after those it has seen.
 TEST_F(DataBatch, GoesOnBehindACheckpoint) {
   const std::string model =
       " --num-layers 2 --hidden-size 32 --ffn-hidden-size 64 --num-attention-heads 4 --sample-tokens 0 "
@@ -279,7 +279,7 @@ TEST_F(DataBatch, GoesOnBehindACheckpoint) {
   EXPECT_EQ(larger.at("batch").at(0).at("microbatches").at(0), usual.at("batch").at(0).at("microbatches").at(0));
   const Outcome before = run("data batch --step 2 " + load + flags_);
   EXPECT_EQ(before.exit_code, 2) << before.output;
-  EXPECT_THAT(before.output, HasSubstr("goes on from a checkpoint after this step"));
+  EXPECT_THAT(before.output, HasSubstr("resumes from a checkpoint after this step"));
 }
 
 // Where training separates documents is where the lines of the input end.

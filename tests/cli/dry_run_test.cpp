@@ -1,4 +1,4 @@
-// ranklab train --dry-run: what it predicts is what the run then does, and it answers at once for any size.
+// ranklab train --dry-run: its prediction is what the run then does, and it answers quickly for any size.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ TEST(DryRun, EstimatesTheVirtualStepThatTheRunThenTakes) {
   }
 }
 
-// GPUs that a launcher starts processes on may be another machine's, which has the data.
+// The GPUs on which a launcher starts processes may be in another machine, which has the data.
 TEST(DryRun, OfGpusSaysThatTheirDataAreNotHere) {
   const auto plan = dry_run("--backend cuda --world-size 8 --tp 2 --data-path /nonexistent/shards");
   ASSERT_FALSE(plan["warnings"].empty()) << plan;
@@ -79,7 +79,7 @@ TEST(DryRun, AnswersAtOnceForWorldsThisMachineCannotHold) {
   EXPECT_THAT(run["warnings"][0].get<std::string>(), HasSubstr("products run in fp32"));
 }
 
-// What a step moves is told by two commands, what an optimizer holds by another two.
+// Two commands report what a step moves, another two what an optimizer holds.
 TEST(DryRun, TellsTheTrafficThatTopoTells) {
   for (const char* layout : {"--dp 4 --tp 2", "--pp 2 --tp 2 --dp 2", "--dp 8 --ep 4 --num-experts 8"}) {
     const std::string run = std::string(layout) + " --mbs 2 --gbs 32 --gpus-per-node 4 --ddp-bucket-bytes 100000 ";
@@ -106,7 +106,7 @@ TEST(DryRun, TellsTheOptimizersBytesThatTheZeroMapTells) {
   }
 }
 
-// What a rank holds is told by three commands, from one estimate.
+// Three commands report what a rank holds, from one estimate.
 TEST(DryRun, TellsTheMemoryThatPlanMemoryAndModelInfoTell) {
   const std::string model =
       "--preset llama_8b --num-layers 4 --seq-length 2048 --world-size 16 --gbs 32 --mbs 1 --bf16 ";
@@ -124,7 +124,7 @@ TEST(DryRun, TellsTheMemoryThatPlanMemoryAndModelInfoTell) {
   }
 }
 
-// ZeRO stage 3 holds a share of a 70B model, not the model: what fits is not warned of, and what does not is told how.
+// ZeRO stage 3 holds a share of a 70B model, not the model: no warning if it fits, and advice if it does not.
 TEST(DryRun, KnowsTheSharesOfZero) {
   const std::string model = "--preset llama_70b --world-size 64 --bf16 --gbs 64 --mbs 1 --recompute-granularity full ";
   const auto sharded = dry_run(model + "--zero-stage 3");

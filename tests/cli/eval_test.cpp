@@ -157,7 +157,7 @@ TEST_F(Eval, AHuggingFaceFolderIsEvaluatedAsItIs) {
             0);
 }
 
-// The same tokens from shards: the same numbers, and models whose tokens are no bytes.
+// The same tokens from shards give the same numbers; also for models whose tokens are not bytes.
 TEST_F(Eval, AFolderOfShardsIsEvaluatedByItsTokens) {
   ASSERT_EQ(
       run_command("cd '" + folder() + "' && '" RANKLAB_PROGRAM "' data prepare text.txt --out shards 2>&1").exit_code,
@@ -176,8 +176,8 @@ TEST_F(Eval, TextSaysWhatWasDone) {
   const Outcome out = eval("--load ck --text text.txt --tasks tasks.jsonl --tp 2");
   EXPECT_EQ(out.exit_code, 0);
   EXPECT_TRUE(data("--load ck --text text.txt")["preset"].is_null()) << "a saved model may have been none";
-  for (const char* part : {" parameters, weights of ck, dp 1 x tp 2", "windows of 32, stride 32", "nats a token",
-                           "perplexity", "bits a byte", "3 tasks", "acc_norm", "1.0000 +- 0.0000"})
+  for (const char* part : {" parameters, weights of ck, dp 1 x tp 2", "windows of 32, stride 32", "nats per token",
+                           "perplexity", "bits per byte", "3 tasks", "acc_norm", "1.0000 +- 0.0000"})
     EXPECT_THAT(out.output, HasSubstr(part));
 }
 

@@ -93,7 +93,7 @@ TEST_F(EvalTokens, EveryLayoutGivesTheNumbersOfOneRank) {
   }
 }
 
-// What the tokenizer puts before a text is what its first token follows: that one counts, too.
+// The first token of a text follows what the tokenizer puts before it, so it is scored, too.
 TEST_F(EvalTokens, ATokenThatBeginsTheTextIsOnlyContext) {
   nlohmann::json file = nlohmann::json::parse(text_of_file(folder() + "/tok/tokenizer.json"));
   file["post_processor"] = nlohmann::json::parse(R"({"type": "TemplateProcessing",
@@ -129,7 +129,7 @@ TEST_F(EvalTokens, SpacesBetweenQueryAndChoiceBelongToTheChoice) {
   EXPECT_EQ(moved, plain);
 }
 
-// "The| r|an" and "The| rank| sends| its": of the whole, what is behind as many tokens as the query has.
+// "The| r|an" and "The| rank| sends| its": of the whole, the tokens after as many as the query has.
 TEST_F(EvalTokens, AChoiceMayMergeWithTheEndOfTheQuery) {
   const auto count = [](const std::string& text) {
     return answer_of(

@@ -84,7 +84,7 @@ struct Example {
 constexpr const char* kSmallRun =
     "--num-layers 1 --hidden-size 32 --ffn-hidden-size 32 --seq-length 32 --gbs 8 --mock-data";
 
-// What is cheap to run of every command with --json. The rest is held by tests of its own.
+// Every command with --json that is cheap to run. The others are covered by their own tests.
 const Example kExamples[] = {
     {"train| TINY --print-config"},
     {"train| TINY --dry-run"},

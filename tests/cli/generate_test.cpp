@@ -38,7 +38,7 @@ TEST(Generate, TensorParallelRanksWriteWhatOneRankWrites) {
   }
 }
 
-// Ranks of other replicas work only for their experts; a pipeline computes the window anew for each token.
+// Ranks of other replicas work only for their experts; a pipeline recomputes the window for each token.
 TEST(Generate, AnyLayoutWritesWhatOneRankWrites) {
   const std::string dense = "--params-dtype fp64 --tokens 20 --seed 3 ";
   const auto want = generated(dense).at("tokens");

@@ -218,7 +218,7 @@ TEST_F(Interrupt, AKilledRunLeavesAReadableTrace) {
   EXPECT_EQ(leftovers(), 0);
 }
 
-// What is under way is given up; the trace of the steps before it is kept.
+// The work in progress is abandoned; the trace of the steps before it is kept.
 TEST_F(Interrupt, InALongValidation) {
   const pid_t pid = start({"--mock-data", "--eval-interval", "1", "--eval-iters", "100000", "--train-iters", "5"});
   ASSERT_TRUE(wait_for_output("\n     0  ")) << output();

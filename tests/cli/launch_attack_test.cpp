@@ -1,5 +1,5 @@
 // Another user of the host who connects to everything that listens, in a network namespace of the test's own: the run
-// ends as it would alone, bit for bit, and the stranger hears nothing but challenges.
+// ends as it would alone, bit for bit, and the stranger receives nothing but challenges.
 #include "tests/all_cases.h"
 #include "tests/cli/launch_fixture.h"
 

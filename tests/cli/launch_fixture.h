@@ -46,7 +46,7 @@ class Launch : public testing::Test {
     directory_ = fs::path(testing::TempDir()) / ("ranklab_launch_" + std::to_string(::getpid()));
     fs::remove_all(directory_);
     fs::create_directories(directory_);
-    // What another launcher may have left would count.
+    // Variables that another launcher may have left would count.
     for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "RANKLAB_RUN_TOKEN"}) ::unsetenv(name);
   }
   void TearDown() override { fs::remove_all(directory_); }

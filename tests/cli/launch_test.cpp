@@ -1,5 +1,5 @@
-// `ranklab launch` as a user meets it: ranks that are processes lose nothing against threads (the same losses, bit for
-// bit), and when a rank dies, or the user has had enough, everything ends, soon, with a word on who and why.
+// `ranklab launch` as a user meets it: ranks as processes give the same losses as threads, bit for bit, and when a rank
+// dies or the user interrupts, everything ends soon, with a message naming the rank and the cause.
 #include <sys/file.h>
 
 #include <random>
@@ -56,7 +56,8 @@ TEST_F(Launch, TheFirstFailureIsShownOnceAndIsTheExitCode) {
       << "both processes leave the step that broke off";
 }
 
-// Rank 0 alone knows; rank 1, which loses it, may be reaped first (in one of six launches, before this was seen to).
+// Only rank 0 knows the error; rank 1, which loses its connection, may be reaped first (in one of six launches, before
+// this was handled).
 TEST_F(Launch, TheRankThatKnowsWhatIsWrongIsNamed) {
   fs::create_directories(folder("busy"));
   const int lock = ::open((folder("busy") + "/log.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -103,7 +104,8 @@ TEST_F(Launch, TeeAndFilter) {
   EXPECT_EQ(text("tee/ranks/rank_1.err"), "err 1\n");
 }
 
-// A file that may not grow, as on a full disk: said once for each file, and not with 0; all is shown all the same.
+// A file that may not grow, as on a full disk: reported once per file, with a nonzero exit code; the terminal still
+// shows everything.
 TEST_F(Launch, ACopyThatIsLostIsNoSuccess) {
   const Outcome run = run_both("ulimit -f 8; " + std::string(RANKLAB_BINARY) +
                                " launch --nproc-per-node 2 --tee 1 --local-ranks-filter 0" + log("lost_tee") +
@@ -175,7 +177,7 @@ TEST_F(Launch, AShortTokenIsNoSecret) {
   EXPECT_THAT(file.output, HasSubstr("[--rdzv-token-file] the token is too short"));
 }
 
-// Before the ranks have met nobody else can tell.
+// Before the ranks have connected, nobody else can report it.
 TEST_F(Launch, AStoppedRankIsNamedAtOnce) {
   const Clock::time_point begin = Clock::now();
   const Outcome stopped = run_both("timeout -s INT 3 " + std::string(RANKLAB_BINARY) +
@@ -205,7 +207,7 @@ TEST_F(Launch, ALostOutputIsNotTrainedForAgain) {
   EXPECT_THAT(lost.output, Not(HasSubstr("restarting all ranks")));
 }
 
-// A program that trains not knows nothing of that code.
+// A program other than training does not use that exit code.
 TEST_F(Launch, AnotherProgramsNineIsAFailure) {
   const Outcome nine = ranklab("launch --nproc-per-node 2 --max-restarts 1 -- sh -c 'exit 9'");
   EXPECT_EQ(nine.exit_code, 9) << nine.output;

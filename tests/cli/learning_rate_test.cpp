@@ -1,4 +1,4 @@
-// The rates that a run logs: those of the schedule, also when it goes on in the middle, and the sentinel agrees.
+// A run logs the learning rates of the schedule, also when it resumes midway, and the sentinel agrees.
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -50,7 +50,7 @@ TEST(LearningRate, FollowsItsScheduleAlsoFromTheMiddleOn) {
   expect_rates(folder + "/rest", 7);
 }
 
-// Steps of fp16 whose update was skipped do not advance the schedule, also once the run goes on without a loss scale.
+// fp16 steps whose update was skipped do not advance the schedule, also if the run resumes without a loss scale.
 TEST(LearningRate, SkippedStepsStayUncountedInAnotherPrecision) {
   for (const int saved_at : {2, 7}) {  // all skipped, and some
     const std::string folder = temporary_path("learning_rate_skipped") + std::to_string(saved_at);

@@ -111,7 +111,7 @@ std::vector<std::string> commands_in(const std::string& markdown) {
   return found;
 }
 
-// None is run: of an option that no command has it is told only where everything before it is right.
+// Nothing is run: an option that no command has is reported only if everything before it is valid.
 TEST(LessonText, NamesCommandsThatThereAre) {
   for (const char* folder : kFolders) {
     const std::vector<std::string> commands =
@@ -134,7 +134,7 @@ TEST_F(Learner, SeesTheFlagsOfEachHunt) {
   EXPECT_THAT(passing("hunt 1 --hint --json"), HasSubstr("\"hint\": \"too few bits\""));
 }
 
-// Every part of this model is wrong first somewhere, but what it does not have is no answer.
+// Every part of this model is first wrong in some hunt, but a part that it does not have is not an answer.
 TEST_F(Learner, AnswersAHunt) {
   for (const char* answer : {"1 --module nonsense --axis none", "1 --module layers.99.mlp --axis none",
                              "1 --module layers.0.mlp", "--module layers.0.mlp --axis none", "--hint"})
@@ -144,8 +144,8 @@ TEST_F(Learner, AnswersAHunt) {
 }
 
 TEST_F(Learner, GetsHintsOneByOne) {
-  EXPECT_THAT(passing("hint 1"), AllOf(HasSubstr("Hint 1 of 3"), Not(HasSubstr("Hint 2")), HasSubstr("say it again: "),
-                                       HasSubstr("the number is the lesson's")));
+  EXPECT_THAT(passing("hint 1"), AllOf(HasSubstr("Hint 1 of 3"), Not(HasSubstr("Hint 2")),
+                                       HasSubstr("run this again: "), HasSubstr("the number is the lesson's")));
   EXPECT_THAT(passing("hint all_reduce"), AllOf(HasSubstr("Hint 2 of 3"), HasSubstr("buffer")));
   EXPECT_THAT(passing("hint 1"), AllOf(HasSubstr("Hint 3 of 3"), HasSubstr("That was the last one")));
   EXPECT_THAT(passing("hint 1"), AllOf(HasSubstr("Hint 3 of 3"), HasSubstr("--force")));
@@ -163,7 +163,7 @@ TEST_F(Learner, MayForceTheSolution) {
 TEST_F(Learner, NeverLosesWork) {
   passing("start 1");
   std::ofstream(file(1)) << "my work\n";
-  EXPECT_THAT(passing("start 1"), HasSubstr("left as it is"));
+  EXPECT_THAT(passing("start 1"), HasSubstr("already yours, left unchanged"));
   EXPECT_EQ(text_of_file(file(1)), "my work\n");
   EXPECT_THAT(passing("reset"), HasSubstr("exercise.cpp.backup-1"));
   EXPECT_EQ(text_of_file(file(1).string() + ".backup-1"), "my work\n");

@@ -1,4 +1,4 @@
-// What a shell's limits (ulimit) do to a run: it goes on, or is refused by name; no signal ends it without a word.
+// Under a shell's limits (ulimit) a run continues or ends with an error that names the limit, not by a signal.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ TEST_F(Limits, ASmallStackIsRefusedByNameOrDoes) {
   EXPECT_EQ(enough.exit_code, 0) << enough.output;
 }
 
-// Wherever it runs out, also where no thread can be started for the trace: said in words, and nothing is waited for.
+// Wherever memory runs out, also where no thread can be started for the trace: the error says so, and nothing waits.
 TEST_F(Limits, AddressSpaceThatRunsOutOnTheWayEndsTheRun) {
   for (const int kib : {900'000, 1'000'000, 1'050'000, 1'100'000, 1'150'000}) {
     const Outcome run = under("-v " + std::to_string(kib), "train " + kTiny);

@@ -1,4 +1,4 @@
-// A full disk, a full pipe end and a removed log folder cost what was to be written there, and nothing else.
+// A full disk, a pipe without a reader and a removed log folder lose what was to be written there, and nothing else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -97,7 +97,7 @@ TEST_F(LostOutput, ANewRunInTheFolderOfAnotherLeavesNothingThatIsTakenForItsOwn)
   EXPECT_FALSE(fs::exists(root_ + "/r/trace.json.gz"));
 }
 
-// The first files that a program opens would take their places, and hold what is printed.
+// The first files that a program opens would take the numbers of the closed streams, and receive what is printed.
 TEST_F(LostOutput, ClosedStreamsLeaveTheirPlacesToNoFile) {
   EXPECT_EQ(run("tiny --train-iters 2 --save ck <&- >&- 2>&-").exit_code, 9);
   for (const char* lock : {"r/log.lock", "ck/lock"}) {

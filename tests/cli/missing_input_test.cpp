@@ -1,6 +1,6 @@
-// One rule for every option and argument that names an input: what is not there, and what may not be looked at, ends
-// the command with exit code 1 and the system's reason, before anything is written. (8 is for what was read and is
-// broken, 2 for what is wrong with the words themselves.)
+// One rule for every option and argument that names an input: a file that is missing or cannot be accessed ends the
+// command with exit code 1 and the system's reason, before anything is written. (8 is for files that were read and are
+// broken, 2 for wrong words on the command line.)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
-// IT stands for the input, RUN for a folder of sound ones: a run's, with a checkpoint in ck.
+// IT is replaced by the input, RUN by the folder of a valid run with a checkpoint in ck.
 constexpr const char* kCommands[] = {
     "config show -c IT",
     "config validate IT",
@@ -117,7 +117,7 @@ class MissingInputs : public testing::Test {
                                         "/state timeout 60 " RANKLAB_PROGRAM " " + typed + " 2>&1 </dev/null");
     EXPECT_EQ(outcome.exit_code, 1) << typed << "\n" << outcome.output;
     EXPECT_THAT(outcome.output, AllOf(HasSubstr(input), HasSubstr("; do: "))) << typed;
-    // The system's reason; what is simply not there may be told in other words.
+    // The system's reason; a missing file may be reported in other words.
     if (input == "circle")  // checkpoints' files may be no links at all
       EXPECT_THAT(outcome.output, ContainsRegex("Too many levels of symbolic links|got a symbolic link")) << typed;
     else

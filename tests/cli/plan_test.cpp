@@ -107,13 +107,13 @@ TEST(Memory, ARunAndItsTraceTellThePeak) {
   const Outcome run =
       ranklab("train --mock-data --train-iters 2 --eval-interval 0 --sample-tokens 0 --log-dir " + folder);
   ASSERT_EQ(run.exit_code, 0) << run.output;
-  EXPECT_THAT(run.output, HasSubstr("rank 0 at its fullest"));
+  EXPECT_THAT(run.output, HasSubstr("rank 0 at its peak"));
   EXPECT_THAT(run.output, HasSubstr(": activations "));
   const std::string trace = folder + "/trace.json.gz";
   for (const std::string& command : {"trace stats " + trace, "viz " + trace + " --format text --panel memory"}) {
     const Outcome text = ranklab(command);
     ASSERT_EQ(text.exit_code, 0) << text.output;
-    EXPECT_THAT(text.output, HasSubstr("each rank at its fullest moment"));
+    EXPECT_THAT(text.output, HasSubstr("each rank at its peak"));
     EXPECT_THAT(text.output, HasSubstr("of limit"));
     EXPECT_THAT(text.output, HasSubstr("r7"));
   }

@@ -140,7 +140,7 @@ TEST(Planner, KernelsByKindAreAllOfCompute) {
   }
 }
 
-// Their own attention drops probabilities; this project's blocks do not stand for it.
+// Their own attention drops probabilities; this project's blocks do not represent it.
 TEST(Planner, OtherSoftwareKeepsDroppedScores) {
   const auto plan = [](const std::string& more) {
     return data_of(
@@ -188,7 +188,8 @@ TEST(Planner, WhatSoftwareCostsCanBeSwitchedOff) {
               1e-6);
 }
 
-// Ranks that share the optimizer's states hand each other each parameter's pieces; without ZeRO there are none.
+// Ranks that shard the optimizer's states pass the pieces of each parameter to each other; without ZeRO there are no
+// such transfers.
 TEST(Planner, NanotronsRanksHandOutPieces) {
   const auto plan = [](const std::string& more) {
     return data_of("plan run --preset llama_1b --bf16 --dp 64 --gbs 64 --mbs 1 --software nanotron " + more)
@@ -264,7 +265,7 @@ Outcome on_one_core(const std::string& arguments) {
   return run;
 }
 
-// What the search says of its best layout is what a plan of it says; and processes beside each other say what one does.
+// The search and a plan of its best layout agree; and parallel processes give the same result as one.
 TEST(Planner, TheSearchPutsTheFastestThatFitsFirst) {
   const std::string model = "--preset llama_1b --bf16 --gbs 32 ";
   const auto rows = data_of("plan search --world-size 8 --plans 8 " + model).at("rows");
@@ -282,18 +283,18 @@ TEST(Planner, TheSearchPutsTheFastestThatFitsFirst) {
   EXPECT_NEAR(plan.at("virtual_step_ms").get<double>() * 1e-3, best.at("step_s").get<double>(), 1e-6);
   const Outcome why = ranklab("plan search --world-size 8 --plans 4 --why '--tp 8' --what-if launches=1000 " + model);
   EXPECT_THAT(why.output, HasSubstr("exposed tp"));
-  EXPECT_THAT(why.output, HasSubstr("waiting for launches"));
+  EXPECT_THAT(why.output, HasSubstr("waiting for kernel launches"));
 }
 
-// A model of billions in fp32 would be trained so by no one who knew.
+// Nobody would knowingly train a model of billions of parameters in fp32.
 TEST(Planner, SaysWhatIsPlannedAndWhereProductsAreSlow) {
   const std::string search = "plan search --preset llama_8b --world-size 8 --gbs 8 --plans 2 ";
   const Outcome fp32 = ranklab(search), bf16 = ranklab(search + "--bf16");
   EXPECT_THAT(fp32.output, HasSubstr("sequence 8192, fp32; 8 sequences a step on 8 x NVIDIA H100 SXM5 80 GB"));
-  EXPECT_THAT(fp32.output, HasSubstr("warning: products run in fp32, at 67 TFLOP/s at most; --bf16 has 989"));
+  EXPECT_THAT(fp32.output, HasSubstr("warning: products run in fp32, at 67 TFLOP/s at most; --bf16 reaches 989"));
   EXPECT_THAT(bf16.output, HasSubstr("sequence 8192, bf16; "));
   EXPECT_THAT(bf16.output, Not(HasSubstr("warning")));
-  EXPECT_THAT(ranklab("plan run --preset llama_8b --world-size 8 --tp 8").output, HasSubstr("--bf16 has 989"));
+  EXPECT_THAT(ranklab("plan run --preset llama_8b --world-size 8 --tp 8").output, HasSubstr("--bf16 reaches 989"));
   EXPECT_THAT(ranklab("plan run --preset llama_8b --world-size 8 --tp 8 --module-compute-dtype-rule '*=bf16'").output,
               Not(HasSubstr("--bf16")))
       << "products are in bf16";

@@ -56,7 +56,7 @@ TEST(PrecisionExplain, ChoosesModulesAndStates) {
   EXPECT_EQ(data["main_grads"], "bf16");
   ASSERT_EQ(data["modules"].size(), 1u);
   EXPECT_EQ(data["modules"][0]["quantized"], false);
-  EXPECT_THAT(data["modules"][0]["rule"].get<std::string>(), HasSubstr("no linear layer"));
+  EXPECT_THAT(data["modules"][0]["rule"].get<std::string>(), HasSubstr("not a linear layer"));
   const auto one = data_of("precision explain --fp8 --module layers.2.mlp.down");
   EXPECT_EQ(one["modules"][0]["linear"]["gradient"]["format"], "e5m2");
   EXPECT_EQ(one["modules"][0]["rule"], "recipe fp8_delayed");

@@ -223,8 +223,8 @@ std::pair<uint32_t, uint32_t> size_of_png(const std::string& png) {
   return {number(16), number(20)};
 }
 
-// The texts of a drawing without what is not the same on all machines: its numbers, and which of several tensors is
-// farthest off.
+// The texts of a drawing without what differs between machines: its numbers, and which of several tensors is farthest
+// off.
 std::string words_of_svg(const std::string& svg) {
   std::string text = svg;
   for (const char* left_out : {"<[^>]*>", "[^\n]* on rank [^\n]*", "[-+0-9.e]"})

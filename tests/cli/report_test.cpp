@@ -155,7 +155,7 @@ TEST_F(Report, TwoRunsAreCompared) {
   ASSERT_EQ(train("--world-size 2 --tp 2 --train-iters 2 --log-dir b --lr 1e-3").exit_code, 0);
   ASSERT_EQ(run("ranklab report a b -o ab.html").exit_code, 0);
   const std::string page = text("ab.html");
-  for (const char* part : {"Two runs beside each other", "Settings that differ", ">optim.lr</td>", ">parallel.tp</td>"})
+  for (const char* part : {"Two runs side by side", "Settings that differ", ">optim.lr</td>", ">parallel.tp</td>"})
     EXPECT_NE(page.find(part), std::string::npos) << part;
   const nlohmann::json differ = answer_of(run("ranklab report a b --json")).at("settings_that_differ");
   EXPECT_EQ(differ["optim.lr"]["b"], "0.001");
@@ -176,7 +176,7 @@ TEST_F(Report, BrokenRunsAreReportedAsFarAsTheyGo) {
   const size_t json = wrote.output.find('{');
   const auto answer = nlohmann::json::parse(wrote.output.substr(json));
   EXPECT_EQ(answer["warnings"].size(), 4u) << answer["warnings"];
-  EXPECT_NE(text("a.html").find("Not whole: run.json: "), std::string::npos);
+  EXPECT_NE(text("a.html").find("Incomplete: run.json: "), std::string::npos);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ struct Outcome {
   std::string output = {};  // of the command line's stdout; add 2>&1 for stderr
 };
 
-// A path of this test process alone (the same test of another build may run at the same time), removed at its end.
+// A path for this test process alone (the same test of another build may run at the same time), removed at the end.
 inline std::string temporary_path(const std::string& name) {
   struct Paths {
     std::vector<std::string> all;

@@ -1,4 +1,4 @@
-// Models that a run of the program trained for a step and saved, for tests of what is done with them.
+// Models that a run trained for a step and saved, for tests of the commands that read them.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// ranklab schedule as a user runs it: figures that the papers give, the drawing, files both ways, and what is wrong
-// named.
+// ranklab schedule as a user runs it: figures that the papers give, the drawing, files in both directions, and named
+// errors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Files of command lines and what they mean: "HOW WORDS => WHAT", WHAT in parts apart by "; "; lines that begin with #
-// are left out.
+// Files of command lines and their meaning: "HOW WORDS => WHAT", where the parts of WHAT are separated by "; "; lines
+// that begin with # are ignored.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -105,7 +105,7 @@ TEST(Terminal, ErrorsAreWrappedThereAndOneLineElsewhere) {
   EXPECT_EQ(together + "\n", run_command(command + " 2>&1 >/dev/null").output);
 }
 
-// A bar that the terminal broke into two lines would stay there: what takes it back clears one.
+// A progress bar that the terminal broke into two lines would remain: clearing it removes one line.
 TEST(Terminal, TheProgressBarFitsIntoALine) {
   const std::string train =
       " '" RANKLAB_BINARY
@@ -125,7 +125,7 @@ TEST(Terminal, TheProgressBarFitsIntoALine) {
   }
 }
 
-// The test's own process stands for the launcher: its stdout is no terminal.
+// The test's own process takes the launcher's role: its stdout is not a terminal.
 TEST(Terminal, ARankWhoseLauncherWritesElsewhereIsPlain) {
   if (::isatty(STDOUT_FILENO) != 0) GTEST_SKIP() << "run it with its output in a file";
   for (const char* rank : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {

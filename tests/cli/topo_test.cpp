@@ -153,7 +153,7 @@ TEST(Topo, TrafficIsThatOfAPlan) {
       EXPECT_EQ(axes[i].at(key), planned[i].at(key)) << key;
 }
 
-// What one is told to do is an option of this command, or said without one.
+// The advice names options of this command, or none.
 TEST(Topo, AdviceIsOfItsOwnOptions) {
   const BadLayout bad[] = {
       {"--tp 2 --ep 2 --no-sp", "do: leave out --no-sequence-parallel\n"},

@@ -134,7 +134,7 @@ TEST(TraceStats, AgreesWithTheMetricsOfTheRun) {
   }
 }
 
-// Nobody is there to wait for: what is no F or BW is its optimizer.
+// No rank is there to wait for: work that is neither F nor BW belongs to its optimizer.
 TEST(TraceStats, OneRankIsNeverIdle) {
   const std::string folder = temporary_path("trace_stats_alone");
   ASSERT_EQ(ranklab_and_errors("train --mock-data --world-size 1 --tp 1 --pp 1 --num-layers 1 --train-iters 2 --gbs 4 "

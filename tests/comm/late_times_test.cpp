@@ -1,4 +1,4 @@
-// Calls whose end the host learns of only after wait(), as on a GPU: each is one event, with the times of its end.
+// Calls whose end the host only learns after wait(), as on a GPU: each is one event, with the times of its end.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -93,7 +93,7 @@ TEST(ProcessEnv, WithoutALauncherTheWorldIsOne) {
   EXPECT_EQ(read({}).world_size, 1);
   EXPECT_EQ(read({{"LOCAL_RANK", "2"}}).local_rank, 2);
   EXPECT_EQ(read({{"RANK", "0"}, {"WORLD_SIZE", "1"}}).world_size, 1);
-  // A shell inside salloc is no rank.
+  // A shell inside salloc is not a rank.
   EXPECT_EQ(read({{"SLURM_NTASKS", "8"}, {"SLURM_JOB_ID", "1"}}).launcher, Launcher::kNone);
   EXPECT_EQ(read({{"MASTER_ADDR", "x"}}).launcher, Launcher::kNone);
 }

@@ -71,7 +71,7 @@ TEST(TreeReduceTest, OrderIsTheBalancedTree) {
   EXPECT_TRUE(same_bits(reduce(take(6), ReduceOp::kSum), four + (in[4] + in[5])));
   EXPECT_TRUE(same_bits(reduce(take(7), ReduceOp::kSum), four + ((in[4] + in[5]) + in[6])));
   EXPECT_TRUE(same_bits(reduce(take(8), ReduceOp::kSum), four + ((in[4] + in[5]) + (in[6] + in[7]))));
-  // The test can tell: the sequential order has other bits.
+  // The test can fail: the sequential order gives different bits.
   EXPECT_FALSE(same_bits(reduce(take(4), ReduceOp::kSum), ((in[0] + in[1]) + in[2]) + in[3]));
 }
 

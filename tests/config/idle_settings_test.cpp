@@ -92,7 +92,7 @@ TEST(IdleSettings, OfExpertsAndFewBits) {
   EXPECT_THAT(idle_of({{"precision.fp8", "true"}, {"precision.param_gather", "true"}, {"parallel.zero_stage", "0"}}),
               ElementsAre("--fp8-param-gather has no effect: it applies to --zero-stage 3"));
   EXPECT_THAT(idle_of({{"precision.stats_interval", "5"}, {"train.bf16", "true"}}),
-              ElementsAre(HasSubstr("it applies to products in few bits")));
+              ElementsAre(HasSubstr("it applies to quantized products")));
   EXPECT_THAT(idle_of({{"precision.stats_interval", "5"}, {"precision.fp8", "true"}}), IsEmpty());
 }
 

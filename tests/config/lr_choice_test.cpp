@@ -154,8 +154,8 @@ TEST(LrChoice, ARunThatGoesOnWithOtherBatchesCountsTheSequencesBefore) {
   const RunPlan plan = plan_of(in_samples);
   EXPECT_TRUE(ramp_reaches(plan, {.step = 8, .samples = 32}));
   ASSERT_FALSE(ramp_reaches(plan, cursor));
-  const RunPlan goes_on = plan_from(plan, cursor);
-  const LrSchedule schedule = lr_schedule_of(goes_on.config, goes_on.ramp);
+  const RunPlan resumed = plan_from(plan, cursor);
+  const LrSchedule schedule = lr_schedule_of(resumed.config, resumed.ramp);
   for (const int64_t step : {4, 5, 20})
     EXPECT_NEAR(schedule.at(step),
                 megatrons_linear(schedule, 32 + 36 * 4, 11, static_cast<double>(32 + 4 * (step - 4))), 1e-15);

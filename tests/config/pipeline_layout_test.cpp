@@ -33,7 +33,7 @@ TEST(BalancedSplit, LayersOfUnequalWork) {
   EXPECT_THAT(balanced_split(layers, {.behind = 0}, 3), ElementsAre(4, 2, 2));
 }
 
-// The fullest stage is as small as that of any split, found by trying all.
+// The fullest stage is as small as in any other split, found by trying all.
 TEST(BalancedSplit, NoOtherSplitHasASmallerFullestStage) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     unsigned state = seed * 2654435761U + 1;

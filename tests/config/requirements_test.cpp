@@ -1,5 +1,5 @@
-// Each row of the table of combinations, made into runs: with the feature where the world cannot do it, or beside the
-// feature that excludes it, the row refuses; without either it lets the run pass.
+// Each row of the table of combinations, made into runs: with the feature where the world cannot do it, or together
+// with the feature that excludes it, the row rejects the run; without either it accepts it.
 #include "core/config/requirements.h"
 
 #include <gmock/gmock.h>

@@ -57,7 +57,7 @@ void uneven_gather_and_scatter(const Member& m, const Backend& backend, bool all
   expect_same(scattered, want, backend, true, "uneven reduce_scatter");
 }
 
-// A fixed program over all verbs; the delays must not change a bit of what it returns.
+// A fixed program over all verbs; delays must not change a bit of its results.
 at::Tensor delayed_program(const Member& m, uint64_t seed) {
   Communicator& comm = m.comm;
   std::mt19937_64 random(seed);

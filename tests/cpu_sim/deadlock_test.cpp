@@ -1,4 +1,4 @@
-// Deadlocks are read off the wait-for graph at once; ranks that are only slow are never reported.
+// Deadlocks are detected immediately from the wait-for graph; ranks that are only slow are never reported.
 #include <random>
 #include <thread>
 

@@ -1,5 +1,5 @@
-// What rank threads ask of a device's queues: that a call is ordered behind every member's kernels, members go on
-// behind the call, and memory outlives what is ordered. Bits are the conformance suite's matter.
+// What rank threads require of a device's queues: a call is ordered after every member's kernels, members continue
+// after the call, and memory lives as long as the work that uses it. The conformance suite checks the bits.
 #include <c10/core/AutogradState.h>
 
 #include <atomic>
@@ -111,7 +111,7 @@ TEST(DeviceMover, KeepsTheTensorsOfAMemberThatDoesNotWait) {
       ordered.notify_all();
     });
     EXPECT_FALSE(outcome.error) << outcome.text();
-    // Nobody's queue goes on behind the call, or the sender's does.
+    // Either no rank's queue continues past the call, or the sender's does.
     EXPECT_EQ(queues->kept.contains(sent), before);
     EXPECT_EQ(queues->waited[sender].size(), before ? 0U : 1U);
   }

@@ -131,7 +131,7 @@ TEST_P(FailingRankTest, HungRankIsNamed) {
   EXPECT_LT(outcome.seconds, 1.3) << "the limit, the grace time and less than a second";
 }
 
-// A hung rank that makes its next call in time is told, and on_stuck is not needed.
+// A hung rank that makes its next call in time gets the error, and on_stuck is not needed.
 TEST_P(FailingRankTest, LateRankIsToldThatTheWorldGaveUp) {
   ThreadWorldOptions options = options_of(GetParam(), 2);
   options.hang_timeout = milliseconds(100);

@@ -13,7 +13,7 @@
 namespace ranklab {
 namespace {
 
-// LibTorch's pool, which ranks ask for as they begin, is made anew in each of these processes.
+// LibTorch's thread pool, which ranks request at their start, is created again in each of these processes.
 int failures_among(int processes, std::shared_ptr<World> (*make)()) {
   at::set_num_threads(at::get_num_threads());  // so that this process has one
   int failures = 0;

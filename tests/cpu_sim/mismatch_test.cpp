@@ -125,9 +125,8 @@ TEST_P(MismatchTest, NamesTheOddOne) {
   }
 }
 
-// A member that waits for one of those that disagree, and one that never comes: what they would have said is not
-// waited for. Rank 1 posts before rank 0, so that they are compared before rank 0 can wait for rank 2, which closes a
-// circle.
+// Members that disagree, one that waits for one of them, and one that never comes: the error does not wait for the
+// last. Rank 1 posts before rank 0, so that they are compared before rank 0 can wait for rank 2, which closes a circle.
 TEST_P(MismatchTest, IsToldWhereAMemberCannotCome) {
   const auto disagree = [](Communicator& comm, int rank) { return comm.all_reduce_async(ones({rank == 0 ? 5 : 4})); };
   std::atomic<bool> posted{false};
@@ -181,7 +180,7 @@ TEST_P(MismatchTest, OfOnePairInAnAllToAll) {
   EXPECT_THAT(outcome.text(), HasSubstr("| rank 2: all_to_all fp32 [3] sending rows [1 1 1]"));
 }
 
-// Two swapped calls that look alike can only be told by their lines.
+// Two swapped calls that look alike can only be distinguished by their lines.
 TEST_P(MismatchTest, OfCallSitesWhenAsked) {
   ThreadWorldOptions options = options_of(GetParam(), 2);
   const auto swapped = [](Endpoint& endpoint, Communicator& comm) {

@@ -258,7 +258,7 @@ TEST(ConnectPeers, WhoDoesNotKnowTheTokenIsNotLetIn) {
   }
 }
 
-// One that listens where rank 0 said it would, and knows no secret: what it answers to a rank's hello.
+// A process that listens where rank 0 said it would, without the secret: its answer to a rank's hello.
 using FalseAnswer = std::function<std::string(const std::string& nonce, const Hello& hello)>;
 
 // RETURNS: what rank 1 says of it.

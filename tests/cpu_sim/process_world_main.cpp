@@ -40,7 +40,7 @@ int run_conformance(std::shared_ptr<World> world) {
   return RUN_ALL_TESTS();
 }
 
-void say_ready(int rank) {
+void signal_ready(int rank) {
   if (rank != 0) return;
   std::printf("ready\n");
   std::fflush(stdout);
@@ -74,7 +74,7 @@ void misbehave(const std::string& mode, Endpoint& endpoint, Communicator& comm) 
     // Calls and computing, for ever: whatever the victim is doing when it dies.
     for (int step = 0;; ++step) {
       comm.all_reduce(at::ones({1000}));
-      if (step == 3) say_ready(rank);
+      if (step == 3) signal_ready(rank);
       const WorkPtr pending = comm.all_gather_async(x);
       if (rank == 0) comm.send(x, comm.size() - 1);
       if (rank == comm.size() - 1) comm.recv(x, 0);
@@ -82,7 +82,7 @@ void misbehave(const std::string& mode, Endpoint& endpoint, Communicator& comm) 
     }
   } else if (mode == "computing") {
     comm.barrier();
-    say_ready(rank);
+    signal_ready(rank);
     std::this_thread::sleep_for(std::chrono::seconds(20));  // no call that could tell it anything
   } else if (mode == "join") {
     comm.barrier();

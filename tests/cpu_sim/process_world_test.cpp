@@ -1,5 +1,5 @@
-// Ranks as processes: the same results as threads (conformance), the same words for what goes wrong, and no process
-// left waiting for one that is gone, stopped, absent or hostile.
+// Ranks as processes: the same results as threads (conformance), the same error texts, and no process left waiting for
+// one that is gone, stopped, absent or hostile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,7 +94,7 @@ void kill_one(const std::string& mode, int victim, int signal, double limit_s, i
     EXPECT_EQ(ended.exit_code, code) << mode << " " << victim << ": " << ended.output;
     EXPECT_LT(ended.seconds, limit_s) << mode << " " << victim;
     const bool shown = ended.output.find(what) != std::string::npos;
-    // Whoever was computing left at once: then rank 0 has said it for all, unless it is the one that is gone.
+    // Ranks that were computing exit at once: rank 0 has then reported the error for all, unless rank 0 itself is gone.
     EXPECT_TRUE(shown || (rank != 0 && victim != 0)) << ended.output;
   }
 }
@@ -163,8 +163,8 @@ TEST(ProcessWorld, ASecondProcessOfARankIsRefused) {
 
 constexpr unsigned kNobody = 65534;
 
-// A frame of a blocking conversation; nothing when the other end says no more.
-std::optional<cpu_sim::Frame> heard(const cpu_sim::Socket& socket) {
+// One frame of a blocking conversation; nothing if the other end sends no more.
+std::optional<cpu_sim::Frame> next_frame(const cpu_sim::Socket& socket) {
   cpu_sim::FrameReader reader(1 << 20);
   for (int i = 0; i < 2000; ++i) {
     if (std::optional<cpu_sim::Frame> frame = reader.next()) return frame;
@@ -180,12 +180,12 @@ std::optional<cpu_sim::Frame> heard(const cpu_sim::Socket& socket) {
 // What rank 0 answers to one who knows all that a rank of a world of two without a token knows.
 std::string answer_to_rank_one(const std::optional<cpu_sim::Socket>& socket) {
   if (!socket) return "nobody listens";
-  const auto challenge = heard(*socket);
+  const auto challenge = next_frame(*socket);
   if (!challenge) return "no challenge";
   cpu_sim::Hello hello{.rank = 1, .world_size = 2, .run_id = {}, .nonce = {}, .proof = {}};
   const std::string answer = cpu_sim::answer_challenge("", Unpacker(challenge->payload).text(), hello);
   cpu_sim::send_some(*socket, cpu_sim::frame_bytes(cpu_sim::FrameType::kHello, answer), 0);
-  const auto frame = heard(*socket);
+  const auto frame = next_frame(*socket);
   if (!frame) return "no answer";
   if (frame->type != cpu_sim::FrameType::kRefused) return "let in";
   Unpacker in(frame->payload);
@@ -213,7 +213,8 @@ TEST(ProcessWorldWithoutToken, WhoDoesNotShowItsUserIsRefused) {
   Processes processes({.mode = "join", .size = 2, .token = ""});
   processes.start(0);
   const auto stranger = cpu_sim::connect_to("127.0.0.1", processes.port(), milliseconds(5'000));
-  EXPECT_THAT(answer_to_rank_one(stranger), HasSubstr("got a TCP connection, which does not tell the user; want user"));
+  EXPECT_THAT(answer_to_rank_one(stranger),
+              HasSubstr("got a TCP connection, which does not reveal the user; want user"));
   processes.start(1, 2, "a token, which rank 0 has not");
   processes.wait_until(1);
   processes.start(1);
@@ -247,7 +248,7 @@ TEST(ProcessWorldWithoutToken, AWelcomeOverTcpIsNotBelieved) {
       const std::string nonce = cpu_sim::new_nonce();
       cpu_sim::send_some(visitor, cpu_sim::frame_bytes(cpu_sim::FrameType::kChallenge, Packer().text(nonce).bytes()),
                          0);
-      const auto frame = heard(visitor);
+      const auto frame = next_frame(visitor);
       if (!frame) continue;
       Unpacker in(frame->payload);
       const std::string proof = cpu_sim::coordinator_proof("", nonce, cpu_sim::unpack_hello(in).nonce);
@@ -309,7 +310,7 @@ TEST(ProcessWorldWithoutToken, AnotherUserCannotPlayRankZero) {
   EXPECT_EQ(all[1].exit_code, 3);
   EXPECT_THAT(all[1].output, HasSubstr("a process of another user listens where rank 0 should; got user 65534"));
   int status = 0;
-  EXPECT_EQ(::waitpid(other, &status, WNOHANG), 0) << "it heard something";
+  EXPECT_EQ(::waitpid(other, &status, WNOHANG), 0) << "it next_frame something";
   ::kill(other, SIGKILL);
   ::waitpid(other, &status, 0);
 }

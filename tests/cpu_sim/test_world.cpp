@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kSkipped = 77;  // SKIP_RETURN_CODE of the tests with label gpu
 
-TestDevice device_asked() {
+TestDevice requested_device() {
   const char* variable = std::getenv("RANKLAB_TEST_DEVICE");
   const std::string name = variable != nullptr && *variable != '\0' ? variable : "host";
   if (name == "host") return TestDevice::kHost;
@@ -27,14 +27,14 @@ TestDevice device_asked() {
 }
 
 TestDevice& device() {
-  static TestDevice asked = device_asked();
+  static TestDevice asked = requested_device();
   return asked;
 }
 
 class DeviceThere : public testing::Environment {
  public:
   void SetUp() override {
-    if (device() != device_asked()) throw std::logic_error("RANKLAB_TEST_DEVICE was read before it was set");
+    if (device() != requested_device()) throw std::logic_error("RANKLAB_TEST_DEVICE was read before it was set");
     if (device() != TestDevice::kCuda) return;
     // Before cuBLAS is first used: without it several streams make its sums differ.
     setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);

@@ -145,7 +145,7 @@ void expect_updates(const AdamCase& c, at::Device device) {
       for (Parameter* p : registry->parameters())
         p->data.mutable_grad() = golden::wave(p->data.sizes(), 0.3 + t).to(c.grads).to(p->data.device());
     }
-    EXPECT_TRUE(ours->scales_at_once());
+    EXPECT_TRUE(ours->scales_in_update());
     ours->step_scaled(1e-2, 0.5);
     use_device_kernels(KernelDevice::kCpu, nullptr);  // the reference is the plain chain
     reference->step_scaled(1e-2, 0.5);

@@ -74,7 +74,7 @@ TEST(NcclVerbs, GradientsTravelInFp32AndActivationsAsTheyAre) {
   }
   for (const Axis axis : {Axis::kTp, Axis::kEp, Axis::kEtp, Axis::kCp, Axis::kPp})
     EXPECT_FALSE(travels_in_fp32(group(axis), call_of(Verb::kReduceScatter, bf16, bf16))) << name(axis);
-  // What is told is what travels.
+  // The reported types are those that are sent.
   EXPECT_EQ(ring_bytes(group(Axis::kDp), call_of(Verb::kAllReduce, bf16, bf16)), 96);
   EXPECT_EQ(ring_bytes(group(Axis::kTp), call_of(Verb::kAllReduce, bf16, bf16)), 48);
 }

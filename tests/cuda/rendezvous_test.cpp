@@ -67,7 +67,7 @@ TEST(Rendezvous, NamesTheRankThatDidNotCome) {
         if (rank == 0) rendezvous.get("never", 1);
       },
       milliseconds(700));
-  EXPECT_THAT(errors[0], AllOf(HasSubstr("rank 1 did not come"), HasSubstr("700 ms"), HasSubstr("never")));
+  EXPECT_THAT(errors[0], AllOf(HasSubstr("rank 1 did not arrive"), HasSubstr("700 ms"), HasSubstr("never")));
 }
 
 TEST(Rendezvous, AFailureReachesTheWaitingRank) {

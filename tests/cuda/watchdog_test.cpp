@@ -1,4 +1,4 @@
-// What looks after calls in flight, with calls and communicators that are told what to be.
+// The watchdog of calls in flight, with scripted calls and communicators.
 #include "backends/cuda/nccl/watchdog.h"
 
 #include <gmock/gmock.h>
@@ -125,7 +125,7 @@ TEST(Watchdog, ADriverThatLetsNobodyAskIsAHang) {
     ASSERT_TRUE(f.failure.wait_for(milliseconds(5'000)));
     dog.remove(&f.comm);
   }
-  EXPECT_THAT(f.text(), AllOf(HasSubstr("no end of dp[0 1] #8 all_gather"), HasSubstr("driver lets nobody ask")));
+  EXPECT_THAT(f.text(), AllOf(HasSubstr("no end of dp[0 1] #8 all_gather"), HasSubstr("driver does not answer")));
   EXPECT_FALSE(f.left);
 }
 
@@ -240,15 +240,15 @@ TEST(Failure, TheFirstErrorStaysAndIsToldOnce) {
   EXPECT_FALSE(failure.set(Error(ErrorKind::kNumeric, {.what = "second"}), true));
   EXPECT_THROW(failure.throw_if_set(), Error);
   EXPECT_EQ(failure.get()->kind(), ErrorKind::kTimeout);
-  EXPECT_TRUE(failure.take_to_tell().has_value());
-  EXPECT_FALSE(failure.take_to_tell().has_value());
+  EXPECT_TRUE(failure.take_unreported().has_value());
+  EXPECT_FALSE(failure.take_unreported().has_value());
 }
 
 TEST(Failure, AnErrorThatUnwindsIsReplacedByItsText) {
   Failure failure;
   failure.set_unwinding();
   EXPECT_TRUE(failure.is_set());
-  EXPECT_FALSE(failure.take_to_tell().has_value());
+  EXPECT_FALSE(failure.take_unreported().has_value());
   EXPECT_TRUE(failure.set(Error(ErrorKind::kNumeric, {.what = "the loss is NaN"}), true));
   EXPECT_FALSE(failure.set(Error(ErrorKind::kNumeric, {.what = "later"}), true));
   EXPECT_THAT(failure.get()->what(), HasSubstr("the loss is NaN"));

@@ -108,7 +108,7 @@ TEST(Corpus, ReadsAFileAndRefusesWhatIsNotOne) {
   EXPECT_THROW(load_corpus(testing::TempDir()), Error);
 }
 
-// Of a user without a home: a folder that every user may write to would hold what somebody else put there.
+// For a user without a home: in a folder that every user may write to, somebody else's files could be read.
 TEST(Corpus, IsNotKeptWhereOthersMayWrite) {
   const auto value = [](const char* name) {
     return std::string(std::getenv(name) != nullptr ? std::getenv(name) : "");

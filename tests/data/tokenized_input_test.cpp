@@ -1,4 +1,4 @@
-// Text that a tokenizer reads for token shards: documents, their ends, a run that goes on, and whose tokens they are.
+// Tokenizing text for token shards: documents, their ends, resuming, and the identity of the tokenizer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// What a damaged tokenizer file, a hostile one, and a sound one of another kind are told.
+// Errors for tokenizer files that are damaged, hostile, or valid but of an unsupported kind.
 #include "core/data/tokenizer/tokenizer_file.h"
 
 #include <gmock/gmock.h>

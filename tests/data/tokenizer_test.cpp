@@ -43,7 +43,7 @@ TEST(TokenizerGolden, OneTextAfterAnotherIsTheSameAsEachAlone) {
       EXPECT_EQ(again.encode(cases[i]), golden_tokenizer("gpt2").encode(cases[i])) << cases[i];
 }
 
-// The decoder ByteLevel does not tell them from others: what is spelled in its alphabet stands for bytes.
+// The decoder ByteLevel does not distinguish them: characters of its alphabet represent bytes.
 TEST(Tokenizers, TextOfAnAddedTokenIsWhatItSpells) {
   nlohmann::json file = nlohmann::json::parse(hf_byte_tokenizer());
   int id = 256;

@@ -21,7 +21,7 @@ TEST(Bf16Training, GoesWhereFp32Goes) {
   expect_near(narrow, wide, 5e-3, 0.03);
 }
 
-// Stages hand on what the next layer would have read, and gradients are added in the same order.
+// Stages pass on exactly what the next layer would have read, and gradients are added in the same order.
 TEST(Bf16Training, APipelineIsOneRankBitForBit) { expect_pipelines_are_one_rank(in_bf16(1, 1)); }
 
 TEST(Bf16Training, LayoutsAgreeButForRounding) { expect_layouts_near_one_rank(in_bf16, 5e-3, 0.03); }

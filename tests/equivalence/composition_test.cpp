@@ -37,7 +37,7 @@ const std::set<std::string> kRefused = {
     "schedule zb-v with expert overlap yes",
 };
 
-// Constraints between numbers, which are no rows of the table.
+// Constraints between numbers, which are not rows of the table.
 const std::set<std::string> kNumbers = {
     "the groups that shard optimizer states do not divide the ranks with the same experts",
 };

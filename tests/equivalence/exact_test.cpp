@@ -32,7 +32,7 @@ TrainingRecord with_dp(TrainConfig config, int dp, int microbatches) {
   return record_training(config, {.data = uneven_batches(), .vocab_size = 29});
 }
 
-// What is told of the loss is added up over microbatches first.
+// The reported loss is summed over microbatches first.
 constexpr Tolerance kSameUpdates{.loss = 1e-6, .norm = 0};
 
 TEST(Exact, DataParallelIsPairwiseAccumulation) {

@@ -71,7 +71,7 @@ TEST(ExpertTraffic, RowsOfDispatchAreTokensAndCombineIsTheTranspose) {
   EXPECT_EQ(sent(record, Purpose::kCombineGrad), dispatch);
 }
 
-// Counts told once, tokens there, outputs back.
+// One exchange of counts, one of tokens, one of outputs.
 TEST(ExpertTraffic, AForwardTakesThreeCollectives) {
   for (const char* dispatcher : {"alltoall", "allgather"}) {
     const TrainConfig c = config(dispatcher);

@@ -54,7 +54,7 @@ const FeatureSpace& space() {
   return one;
 }
 
-// Constraints between numbers, which are no rows of the table.
+// Constraints between numbers, which are not rows of the table.
 const std::set<std::string> kLimits = {
     "--ep x --etp does not divide dp x cp x tp, the ranks of a pipeline stage",
     "no divisor of --cp divides the heads, so no group of ranks can exchange them",

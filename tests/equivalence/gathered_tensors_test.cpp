@@ -1,5 +1,5 @@
-// What suites compare runs by tells breaches: copies that differ by a bit, padding that is not zero, elements of no
-// rank.
+// The helper with which suites compare runs detects violations: copies that differ by a bit, padding that is not zero,
+// elements that no rank has.
 #include "tests/support/gathered_tensors.h"
 
 #include <gmock/gmock.h>

@@ -59,7 +59,7 @@ using State = std::vector<at::Tensor>;
 State state_of(RankOptimizer& optimizer) {
   State state;
   for (const OwnedState& owned : optimizer.owned_state()) {
-    if (!is_away(owned.parameter->data)) state.push_back(owned.parameter->data.detach().clone());
+    if (!is_freed(owned.parameter->data)) state.push_back(owned.parameter->data.detach().clone());
     state.push_back(owned.weight.clone());
     for (const auto& [name, moment] : owned.moments) state.push_back(moment.clone());
   }

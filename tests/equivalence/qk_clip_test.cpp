@@ -304,7 +304,7 @@ TEST_P(QkClipLayouts, EqualOneRank) {
 
 INSTANTIATE_TEST_SUITE_P(Models, QkClipLayouts, testing::Values("grouped", "latent", "linear", "mixers"));
 
-// A step whose update is left out clips nothing; its logits are told.
+// A step whose update is skipped clips nothing; its logits are still reported.
 TEST(QkClipTraining, FollowsUpdatesAlone) {
   TrainConfig c = small_config();
   c.train_iters = 1;
@@ -321,7 +321,7 @@ TEST(QkClipTraining, FollowsUpdatesAlone) {
     EXPECT_TRUE(at::equal(tensor, run.weights.at({-1, key.second}))) << key.second;
 }
 
-// Validation's forwards are no part of a step, and measuring alone changes nothing.
+// Forward passes of a validation are not part of a step, and measuring alone changes nothing.
 TEST(QkClipTraining, MeasuresTrainingAlone) {
   TrainConfig c = small_config();
   const TrainingRecord plain = record_training(c);

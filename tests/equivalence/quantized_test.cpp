@@ -1,5 +1,5 @@
 // Quantized training in every kind of layout: a pipeline gives one rank's bits, data parallelism those of gradient
-// accumulation, other layouts its losses but for rounding; a dispatcher changes nothing; a resumed run goes on exactly.
+// accumulation, other layouts its losses up to rounding; a dispatcher changes nothing; a resumed run continues exactly.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -222,7 +222,7 @@ TEST(QuantizedTraining, WeightsGatheredIn8BitsChangeNothing) {
     config.precision.param_gather = true;
     EXPECT_EQ(record_training(config).losses(), same.losses()) << "in 8 bits";
   }
-  // Scales that are no powers of two are made again of rounded numbers.
+  // Scales that are not powers of two are recomputed from the rounded numbers.
   TrainConfig config = in_recipe(4, 1, "deepseek_v3");
   config.zero_stage = 3;
   const TrainingRecord plain = record_training(config);

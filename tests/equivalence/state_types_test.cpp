@@ -1,5 +1,5 @@
-// Types of what training keeps of an element, in whole runs: the recipes of bf16 training go where fp32 goes, and
-// pipelines stay one rank bit for bit.
+// Types of the optimizer's states and gradients in whole runs: the recipes of bf16 training follow fp32 training, and
+// pipelines equal one rank bit for bit.
 
 #include "core/config/state_types.h"
 #include "core/sim/aten.h"

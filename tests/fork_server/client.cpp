@@ -62,7 +62,7 @@ bool send_request(int socket, Request request, std::vector<int> files, const std
          write_all(socket, text.data(), text.size());
 }
 
-void tell_time(double cpu_s) {
+void report_cpu_time(double cpu_s) {
   const char* path = std::getenv(kTimesVariable);
   if (path == nullptr) return;
   FILE* file = std::fopen(path, "a");
@@ -135,7 +135,7 @@ int run(int argc, char** argv, char** environment) {
       if (!read_all(socket, &answer, sizeof answer))
         fail("the fork server is gone", server, "see what the test printed when it started");
       if (answer.forked) {
-        tell_time(answer.cpu_s);
+        report_cpu_time(answer.cpu_s);
         end_like(answer.status);
       }
       ::umask(request.umask);

@@ -18,7 +18,7 @@ namespace {
   throw std::runtime_error("fork server: " + what + ": " + std::strerror(errno));
 }
 
-// What the server is started with: this environment, and what makes a server of the program.
+// The environment with which the server is started, and what turns the program into a server.
 std::vector<std::string> environment_of_server(int listener, const std::string& library) {
   std::vector<std::string> out;
   for (char** variable = environ; *variable != nullptr; ++variable) out.emplace_back(*variable);

@@ -1,4 +1,4 @@
-// A command line that a fork server's client runs is not to be told from one that the program runs itself.
+// A command line run through the fork server's client must be indistinguishable from running the program.
 #include "tests/fork_server/fork_server.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Prints what a process was given by the one that started it. Words: exit=N, kill=N, wait (until a signal comes).
+// Prints what a process inherited from the one that started it. Words: exit=N, kill=N, wait (until a signal comes).
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -32,7 +32,8 @@ inline constexpr char kTimesVariable[] = "RANKLAB_FORK_SERVER_TIMES";
 
 constexpr int kMostFiles = 250;  // the kernel passes 253 in one message
 
-// What a process is held to by the one that started it, and cannot be given to another afterwards. Compared as bytes.
+// Properties that a process inherits from its starter and that cannot be given to another process afterwards. Compared
+// as bytes.
 struct Circumstances {
   std::array<rlimit, RLIM_NLIMITS> limits;
   cpu_set_t processors;

@@ -1,4 +1,4 @@
-// How a fork server is told what it needs while it starts.
+// Environment variables through which a fork server gets its settings at its start.
 #pragma once
 
 namespace ranklab::fork_server {

@@ -17,7 +17,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// A damaged file, or a sound one of what ranklab does not have.
+// A damaged file, or a valid one with a feature that ranklab lacks.
 bool is_refusal(const Error& error) {
   return error.kind() == ErrorKind::kBadFile || error.kind() == ErrorKind::kInvalidArgument;
 }

@@ -18,7 +18,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// A damaged file, a sound one of what ranklab does not have, or a text that is no UTF-8.
+// A damaged file, a valid one with a feature that ranklab lacks, or a text that is not UTF-8.
 void require_refusal(const Error& error) {
   require(error.kind() == ErrorKind::kBadFile || error.kind() == ErrorKind::kInvalidArgument);
 }

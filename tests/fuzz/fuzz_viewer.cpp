@@ -1,5 +1,5 @@
 // Any bytes as the file a viewer is given: what is readable of it is loaded, and every table and picture is made of it.
-// The bytes also stand for a link and a selection somebody pasted.
+// The bytes are also used as a link and a selection that a user pasted.
 #include <cmath>
 #include <cstdlib>
 #include <string>

@@ -1,5 +1,5 @@
-// A learner's code may crash, loop, leave, throw or deadlock: each is told in words, and nothing hangs. The time limits
-// here are liveness limits of the check itself.
+// A learner's code may crash, loop, exit, throw or deadlock: each is explained in words, and nothing hangs. The time
+// limits here are liveness limits of the check itself.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,7 +90,7 @@ TEST(Faults, AnExceptionThatNobodyCanCatchIsTold) {
   EXPECT_EQ(table.problem, "your code threw");
   EXPECT_THAT(table.details, testing::ElementsAre("no table", HasSubstr("the initial value of a global variable")));
   EXPECT_EQ(number.problem, "your code threw");
-  EXPECT_THAT(number.details, testing::Contains("something that is no std::exception"));
+  EXPECT_THAT(number.details, testing::Contains("something that is not a std::exception"));
   const Grade rank = grade_text(
       "1", ring_with("[&]() noexcept { if (comm.rank() == 2) throw std::runtime_error(\"no way out\"); }();\n"
                      "comm.all_reduce(data);"));

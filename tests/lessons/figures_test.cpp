@@ -32,7 +32,7 @@ TEST_P(Lessons, TheReadmePrintsTheFigures) {
   }
 }
 
-// A learner predicts before the experiment: no figure may be told earlier.
+// A learner predicts before the experiment: no figure may be shown earlier.
 TEST_P(Lessons, NothingIsGivenAwayBeforeTheExperiment) {
   const LessonText text = split_lesson_text(readme());
   EXPECT_EQ(bold_pieces(text.before), std::vector<std::string>{});

@@ -251,8 +251,8 @@ const NearMiss kNearMisses[] = {
      {"ring, contiguous: output", "ring, your split: output", "ring, zigzag on 3 ranks: output"}},
     {"keys_brought_home",
      "12",
-     "const bool goes_on = s + 1 < n;",
-     "const bool goes_on = s < n;",
+     "const bool has_next_hop = s + 1 < n;",
+     "const bool has_next_hop = s < n;",
      {"hops of a rank", "bytes that a rank sends"}},
 };
 
@@ -270,7 +270,7 @@ TEST_P(NearMisses, FailTheirRows) {
 INSTANTIATE_TEST_SUITE_P(All, NearMisses, ::testing::ValuesIn(kNearMisses),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// Right sums, in the order of another ring: only the bits tell.
+// Correct sums in the order of a different ring: only the bits show it.
 TEST(Ring, AnotherOrderOfAdditionsIsSeen) {
   const std::string text = R"(#include "exercise.h"
 #include <vector>

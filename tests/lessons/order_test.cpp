@@ -1,4 +1,5 @@
-// An order of work that cannot be run is told in the words of order_api.h; one that can is timed as its schedule is.
+// An order of work that cannot be run is explained in the words of order_api.h; one that can is timed like its
+// schedule.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

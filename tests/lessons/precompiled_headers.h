@@ -1,6 +1,6 @@
-// While one lives, exercises are compiled with the headers of the standard library precompiled: parsing those is most
-// of what a compile takes, and a hundred changed answers need them. Not for files that learners are given, which are to
-// include what they use. A compiler that does not take the precompiled header reads the header itself.
+// While an object lives, exercises are compiled with the standard library's headers precompiled: parsing them is most
+// of the cost of a compilation, and a hundred changed answers are compiled. Not for files that learners are given,
+// which must include what they use. A compiler that does not accept the precompiled header reads the header itself.
 #pragma once
 #include <unistd.h>
 

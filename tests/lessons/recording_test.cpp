@@ -1,4 +1,4 @@
-// What a check keeps for the visualizer: traces that can be read, of what the learner's code did and of what is right.
+// The traces that a check saves for the visualizer: of the learner's code and of the solution, both readable.
 #include <gtest/gtest.h>
 
 #include <filesystem>

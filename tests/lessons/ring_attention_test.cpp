@@ -10,9 +10,9 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kStart = "    if (goes_on) ticket = cp.start_send_recv(here, next, coming, previous);\n";
+constexpr const char* kStart = "    if (has_next_hop) ticket = cp.start_send_recv(here, next, coming, previous);\n";
 constexpr const char* kAttend = "    merge_partial(total, mine.attend(here, (rank + n - s) % n));\n";
-constexpr const char* kWait = "    if (!goes_on) break;\n    cp.wait(ticket);\n";
+constexpr const char* kWait = "    if (!has_next_hop) break;\n    cp.wait(ticket);\n";
 
 std::vector<std::string> rows_failed_by(const std::string& from, const std::string& to) {
   const Grade got = grade_text("12", changed_solution("12", from, to));
@@ -35,16 +35,16 @@ std::string told(const std::string& from, const std::string& to) {
 // What hint 2 of the lesson promises.
 TEST(RingAttention, AHopAfterItsBlockIsSeen) {
   EXPECT_EQ(rows_failed_by(std::string(kStart) + kAttend + kWait,
-                           std::string(kAttend) + "    if (!goes_on) break;\n    ticket = 0;\n"
+                           std::string(kAttend) + "    if (!has_next_hop) break;\n    ticket = 0;\n"
                                                   "    cp.send_recv(here, next, coming, previous);\n"),
             (std::vector<std::string>{"hops that start before their block, all ranks", "ring, your split: time"}));
 }
 
 // Right, but nothing is hidden.
 TEST(RingAttention, WaitingBeforeTheBlockIsSeen) {
-  EXPECT_EQ(rows_failed_by(
-                std::string(kStart) + kAttend + kWait,
-                std::string(kStart) + "    if (goes_on) cp.wait(ticket);\n" + kAttend + "    if (!goes_on) break;\n"),
+  EXPECT_EQ(rows_failed_by(std::string(kStart) + kAttend + kWait, std::string(kStart) +
+                                                                      "    if (has_next_hop) cp.wait(ticket);\n" +
+                                                                      kAttend + "    if (!has_next_hop) break;\n"),
             std::vector<std::string>{"ring, your split: time"});
 }
 
@@ -70,8 +70,9 @@ TEST(RingAttention, AnOwnerThatDoesNotExistIsTold) {
 }
 
 TEST(RingAttention, ADeadlockIsTold) {
-  EXPECT_THAT(told(kStart, "    if (goes_on) cp.send(here, next);\n    if (goes_on) cp.recv(coming, previous);\n"),
-              HasSubstr("deadlock"));
+  EXPECT_THAT(
+      told(kStart, "    if (has_next_hop) cp.send(here, next);\n    if (has_next_hop) cp.recv(coming, previous);\n"),
+      HasSubstr("deadlock"));
 }
 
 TEST(RingAttention, AnEndlessLoopIsEnded) {

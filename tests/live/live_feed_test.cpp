@@ -1,4 +1,4 @@
-// Events on their way to viewers: none is lost unsaid, none waits for a reader.
+// Events on their way to viewers: a lost event is always counted, and no event waits for a reader.
 #include "core/live/live_feed.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What runs and viewers tell each other arrives as it was sent, and nothing that a stranger sends does harm.
+// Messages between runs and viewers arrive unchanged, and no message of a stranger does harm.
 #include "core/live/live_message.h"
 
 #include <gmock/gmock.h>

@@ -354,7 +354,7 @@ TEST(LiveServerTest, AViewerThatNeverReads) {
   const auto good = attach(run.path);
   ASSERT_TRUE(eventually([&] { return good->status() == LiveStatus::kFollowing; }));
   Seen seen;
-  // Far more than its socket and its buffer hold; the rank goes on as if it were not there.
+  // Far more than its socket and its buffer hold; the rank continues as if the viewer were not there.
   for (int i = 0; i < 200; ++i) {
     run.record(500);
     EXPECT_TRUE(eventually([&] { return seen.take(*good), seen.last == run.recorded - 1; }));

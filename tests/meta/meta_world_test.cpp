@@ -1,5 +1,5 @@
-// A world of shapes: what its ranks may read, what they tell each other, what their tensors weigh, and that nobody
-// waits for a call that nobody makes.
+// A world of shapes: what its ranks may read, what they exchange, the sizes of their tensors, and that no rank waits
+// for a call that no rank makes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

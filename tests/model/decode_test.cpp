@@ -38,11 +38,11 @@ void expect_decodes(const ModelConfig& config, int tp, bool sequence_parallel, i
       EXPECT_LT(golden::relative_error(got_BV, want_BSV.select(1, at - 1)), 1e-12) << "after " << at << " positions";
       EXPECT_EQ(cache->positions, at);
     }
-    // A window that begins anew.
+    // A window that does not extend the previous one.
     cache->clear();
     const at::Tensor again_BV = model->decode(*cache, tokens_BS.narrow(1, 0, 3));
     EXPECT_LT(golden::relative_error(again_BV, want_BSV.select(1, 2)), 1e-12);
-    // ... and training goes on with sequence parallelism.
+    // ... and training continues with sequence parallelism.
     EXPECT_TRUE(at::equal(model->logits({.tokens_BS = tokens_BS, .targets_BS = {}}), want_BSV));
   });
 }
@@ -102,7 +102,7 @@ TEST(Decode, DynamicPositionsWithinTheOriginalLength) { expect_decodes_everywher
 
 TEST(Decode, LongRopeWithinTheOriginalLength) { expect_decodes_everywhere(long_rope(kSeq)); }
 
-// Behind the original length a prompt is turned as a sequence of its own length.
+// Beyond the original length a prompt is rotated like a sequence of its own length.
 TEST(Decode, DynamicPositionsTurnByTheLengthThatIsThere) {
   run_ranks(dims_of(1, 1), [&](RankContext& context) {
     const at::NoGradGuard no_grad;

@@ -44,7 +44,7 @@ class Folder {
 
 bool is_narrow(const TrainConfig& c) { return c.bf16 || c.precision.fp16; }
 
-// A few steps in fp64, where rounding is told from logic; 16-bit runs stay what they are.
+// A few steps in fp64, which separates rounding from logic; 16-bit runs keep their types.
 TrainConfig exactly(TrainConfig c, int64_t steps) {
   c.train_iters = steps;
   c.adam_eps = 1e-6;  // as in small_config()
@@ -58,8 +58,8 @@ const TrainingRecord& on_one_rank_once(const TrainConfig& config) {
   return runs.of(config);
 }
 
-// The names of what is not as it should be, at the first recorded step that shows any: parameters whose weights or
-// gradients differ, or whose copies do, and "grad_norm".
+// The names of everything that is wrong at the first recorded step with a difference: parameters whose weights,
+// gradients or copies differ, and "grad_norm".
 std::set<std::string> wrong_names(const TrainingRecord& bug, const TrainingRecord& clean) {
   std::map<int64_t, std::set<std::string>> by_step;
   for (const auto& [got, want] : {std::pair{&bug.weights, &clean.weights}, {&bug.grads, &clean.grads}}) {

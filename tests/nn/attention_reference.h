@@ -1,5 +1,5 @@
-// Holds causal attention, saved or recomputed in backward, to plain operators: outputs and gradients, those of sinks
-// among them.
+// Compares causal attention, saved or recomputed in backward, with plain operators: outputs and gradients, those of
+// sinks among them.
 #pragma once
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>

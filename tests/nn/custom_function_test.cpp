@@ -108,7 +108,7 @@ TEST(CustomFunction, WrongGradientsAreRefusedByName) {
   EXPECT_THAT(refusal_of_backward(Forgets::apply(leaf(1), leaf(2))),
               AllOf(HasSubstr("Forgets"), HasSubstr("too few gradients; got 1; want 2")));
   EXPECT_THAT(refusal_of_backward(Invents::apply(leaf(1), 2.0)),
-              AllOf(HasSubstr("Invents"), HasSubstr("a gradient of what is no tensor; got input 1")));
+              AllOf(HasSubstr("Invents"), HasSubstr("a gradient of something that is not a tensor; got input 1")));
 }
 
 // As attention's outputs do: one is for backward alone.

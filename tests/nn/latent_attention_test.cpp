@@ -184,7 +184,7 @@ TEST(DecodeAttention, AFullCacheIsAnError) {
     decode_attention(wave({2, 1, 12}, 0.1), shape, {}, cache);
     FAIL() << "four positions fit into three";
   } catch (const Error& error) {
-    EXPECT_EQ(error.text().got, "2 positions behind 2");
+    EXPECT_EQ(error.text().got, "2 positions after 2");
     EXPECT_EQ(error.text().want, "at most 3 in all");
   }
   EXPECT_EQ(cache.bytes_per_token(), 2 * 4 * 8);

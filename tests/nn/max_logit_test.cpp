@@ -71,7 +71,7 @@ TEST(MaxLogit, OfEveryKernelIsTheFormulas) {
   }
 }
 
-// Sinks take part in the softmax and are no logits of queries and keys; what is negative counts as it is.
+// Sinks take part in the softmax but are not logits of queries and keys; negative logits count as they are.
 TEST(MaxLogit, LeavesOutSinksAndKeepsSigns) {
   AttentionShape shape{.heads = 2, .groups = 2, .head_dim = 1, .scale = 1, .max_logits = nothing_yet(2)};
   const at::Tensor qkv = at::tensor({1.0, -1.0, -3.0, 2.0, 0.0, 0.0, 2.0, 1.0, -5.0, 4.0, 0.0, 0.0}, at::kDouble);

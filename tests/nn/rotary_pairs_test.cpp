@@ -32,7 +32,7 @@ TEST(RotaryPairs, ScoresAreThoseOfAdjacentElementsTurned) {
   constexpr int64_t kPairSeq = 5, kPairHead = 8, kPairTheta = 100;
   at::manual_seed(1);
   for (const int64_t rotary : {8, 4}) {
-    // A query head, a key head, and what is no head.
+    // A query head, a key head, and rows that belong to no head.
     const at::Tensor x = at::randn({kPairSeq, 1, 2 * kPairHead + 3}, kPairType);
     const at::Tensor halves = halves_of_pairs(x, 2, {.head = kPairHead, .rotary = rotary});
     EXPECT_TRUE(halves.narrow(-1, 2 * kPairHead, 3).equal(x.narrow(-1, 2 * kPairHead, 3)));

@@ -52,7 +52,7 @@ TEST(SoftmaxMerge, OnePassEqualsPlainOps) {
   }
 }
 
-// A score that is no number is the sign of a run that diverged.
+// A NaN among the scores is the sign of a diverged run.
 TEST(SoftmaxMerge, KeepsWhatIsNoNumber) {
   const SoftmaxedHeads part = drawn(0.3, 4, at::kFloat), sums = copied(drawn(0.8, 4, at::kFloat), at::kFloat);
   part.log_sum_exp.select(2, 1).fill_(std::nan(""));

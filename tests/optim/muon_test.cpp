@@ -15,7 +15,7 @@ namespace {
 using golden::relative_error;
 using golden::wave;
 
-// Element by element: no product of matrices of ATen's.
+// Element by element: none of ATen's matrix products.
 at::Tensor times(const at::Tensor& a, const at::Tensor& b) {
   const at::Tensor product = at::zeros({a.size(0), b.size(1)}, a.options());
   for (int64_t i = 0; i < a.size(0); ++i)

@@ -123,7 +123,7 @@ TEST(BucketLayout, NoShardEndsWithinAWholeMatrix) {
   }
 }
 
-// However a rank's other parameters lie.
+// Whatever the arrangement of a rank's other parameters.
 TEST(BucketLayout, HoldersOfTheSameWholeMatricesShardThemAlike) {
   const std::vector<BucketItem> first = matrices(MatrixBuckets::kWhole, {0, 1});
   std::vector<BucketItem> last = first;

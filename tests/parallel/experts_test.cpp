@@ -66,7 +66,7 @@ TEST(Router, ASingleExpertKeepsItsScoreOrGetsOne) {
   EXPECT_NEAR(choose_experts(x, {}, c).weights_TK.item<double>(), 5.0 / 8, 1e-15);
 }
 
-// The bias decides who is chosen, and is no part of the weight.
+// The bias affects which experts are chosen, and is not part of the weight.
 TEST(Router, BiasMovesTheChoiceOnly) {
   const MoeConfig c{.num_experts = 3, .topk = 1, .score = RouterScore::kSigmoid, .normalize_topk = false};
   const at::Tensor bias = at::tensor({0.6, 0.0, 0.0}, at::kDouble);

@@ -83,7 +83,7 @@ std::vector<size_t> stages_that_gather() {
 
 class ShardedReduction : public ::testing::TestWithParam<std::tuple<Layout, bool, size_t, int, bool>> {};
 
-// The owner of a piece gets the same sums, and what it makes of its piece reaches everyone.
+// The owner of a piece gets the same sums, and its updated piece reaches every rank.
 TEST_P(ShardedReduction, OwnersGetTheSumsAndEveryoneTheUpdates) {
   const auto [layout, overlap, stage, microbatches, each_microbatch] = GetParam();
   run_ranks(dims_of(layout.dp, layout.tp), [&](RankContext& context) {

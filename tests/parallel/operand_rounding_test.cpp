@@ -77,7 +77,7 @@ TEST(OperandRounding, PartsOnRanksAreThePartsOfTheWhole) {
   }
 }
 
-// [gate; up] cut over ranks: each rank has a part of both, and groups begin anew with each.
+// [gate; up] split over ranks: each rank has a part of both, and each part starts a new group.
 TEST(OperandRounding, FusedPartsAreTensorsOfTheirOwn) {
   const at::Tensor whole = operand(2);
   const TensorPrecision block{.format = e4m3(), .granularity = Granularity::kBlock, .block = 16};
@@ -112,7 +112,7 @@ TEST(OperandRounding, AnOverflowOfOneRankIsSeenByAll) {
   });
 }
 
-// Tokens of experts have no place in the data that every layout knows; what they hold tells them apart.
+// Tokens at experts have no position that is the same in every layout; they are identified by their content.
 TEST(OperandRounding, RowsWithoutNumbersDrawByTheirContent) {
   const at::Tensor whole = operand(4);
   const RandomStream stream(5, RandomPurpose::kStochasticRounding, "expert/dx", 3);

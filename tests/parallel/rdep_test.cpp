@@ -23,7 +23,7 @@ namespace {
 constexpr int kRdepRanks = 4;
 constexpr int64_t kRdepExperts = 8, kRdepHidden = 5, kRdepTokens = 23;
 
-// Puts row by row, in another order each time, and lets the other ranks go on in between.
+// Writes row by row, in a different order each time, and lets the other ranks run in between.
 class Shuffled final : public PeerMemory {
  public:
   Shuffled(PeerMemoryPtr inner, uint32_t seed) : inner_(std::move(inner)), random_(seed) {}

@@ -1,4 +1,5 @@
-// Shards of parameters that never were whole: the bits of those that were, and no memory but the shards'.
+// Shards of parameters that were never materialized whole: the same bits as those that were, with memory only for the
+// shards.
 #include <gtest/gtest.h>
 
 #include "core/parallel/data/grad_reducer.h"
@@ -50,7 +51,7 @@ TEST(UnmadeShards, AreThoseOfTheWhole) {
       fill(whole, context.coordinate(Axis::kTp));
       for (const Parameter* parameter : unmade.registry.parameters()) {
         EXPECT_FALSE(parameter->unmade);
-        EXPECT_TRUE(is_away(parameter->data));
+        EXPECT_TRUE(is_freed(parameter->data));
         const std::string unit = parameter->unit.name;
         unmade.units.enter(unit, "");
         EXPECT_TRUE(at::equal(parameter->data, whole.find(parameter->name)->data)) << parameter->name;

@@ -1,5 +1,5 @@
-// Gradients that backward makes in 16 bits and that add up in fp32: the fp32 sum of what each microbatch brought, bit
-// for bit, however it is sharded.
+// Gradients that backward computes in 16 bits and that accumulate in fp32: the fp32 sum of every microbatch's gradient,
+// bit for bit, however it is sharded.
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 

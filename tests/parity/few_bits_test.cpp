@@ -1,4 +1,5 @@
-// What rounding to few bits hides of a layout shows in fp32, where parity looks, too: docs/parity.md has the table.
+// A bug of a layout that the rounding of low precision hides shows in fp32, which parity also compares: docs/parity.md
+// has the table.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -29,7 +30,7 @@ TrainConfig in_recipe(TrainConfig config, const std::string& recipe) {
   return config;
 }
 
-// "seen" in the recipe's bits, or "in fp32" alone; "" where the layout does not go with the recipe.
+// "seen" in the recipe's precision, or "in fp32" only; "" if the layout cannot be combined with the recipe.
 std::string how_seen(const std::string& bug, const std::string& recipe) {
   const TrainConfig right = in_recipe(config_of_flags(exhibit_flags(exhibit_named(bug))), recipe);
   try {
@@ -42,9 +43,9 @@ std::string how_seen(const std::string& bug, const std::string& recipe) {
   const ParityOptions how{.steps = bug == "stale-gather" ? 3 : 2, .narrow = false};
   const ParityResult result = Microscope(reference_layout(right), world_of, how).examine(wrong);
   if (!result.differs()) return "not seen";
-  EXPECT_EQ(result.type == at::kFloat, !result.few_bits.empty()) << bug << " " << recipe;
-  EXPECT_TRUE(result.few_bits.empty() || result.few_bits == recipe) << result.few_bits;
-  return result.few_bits.empty() ? kSeen : kInFp32;
+  EXPECT_EQ(result.type == at::kFloat, !result.low_precision.empty()) << bug << " " << recipe;
+  EXPECT_TRUE(result.low_precision.empty() || result.low_precision == recipe) << result.low_precision;
+  return result.low_precision.empty() ? kSeen : kInFp32;
 }
 
 std::vector<std::string> cells(const std::string& line) {
@@ -97,7 +98,7 @@ TEST(FewBits, HideWhatThePageSays) {
 
 TEST(FewBits, HideNoOtherBugOfTheMuseum) {
   if (!all_cases()) GTEST_SKIP() << "RANKLAB_ALL_CASES=1";
-  // Bugs of these few bits themselves, one that a training comes before, and one whose run ends.
+  // Bugs of low precision itself, one whose training needs another run before it, and one whose run ends with an error.
   const std::set<std::string> others = {"bf16-accumulation", "bf16-no-master", "loss-scale-unsynced",
                                         "resume-without-sampler", "empty-expert-skips"};
   const auto table = table_of_page();
@@ -117,7 +118,7 @@ TEST(FewBits, OfARightLayoutNothingDiffersInFp32Either) {
   config.parallel = {.world = 4, .tp = 2, .dp = 2};
   const ParityResult result = Microscope(reference_layout(config), world_of, {}).examine(config);
   EXPECT_FALSE(result.differs());
-  EXPECT_EQ(result.few_bits, "mxfp8");
+  EXPECT_EQ(result.low_precision, "mxfp8");
   EXPECT_EQ(result.type, at::kBFloat16) << "what is told of a right run is of its own bits";
 }
 
@@ -126,8 +127,8 @@ TEST(FewBits, HaveAName) {
     TrainConfig config = small_config();
     config.params_dtype = "fp32";
     change(config);
-    EXPECT_EQ(few_bits_of(resolve(in_fp32(config))), "");
-    return few_bits_of(resolve(config));
+    EXPECT_EQ(low_precision_cause(resolve(in_fp32(config))), "");
+    return low_precision_cause(resolve(config));
   };
   EXPECT_EQ(name_of([](TrainConfig&) {}), "");
   EXPECT_EQ(name_of([](TrainConfig& c) { c.params_dtype = "fp64"; }), "");

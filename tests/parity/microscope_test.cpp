@@ -1,5 +1,5 @@
-// Right layouts are found to be right, in every dtype; what is made wrong on purpose is named: the tensor, the ranks,
-// the reason, the axis.
+// Correct layouts are found to be correct, in every dtype; an injected bug is named: the tensor, the ranks, the reason,
+// the axis.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -178,7 +178,7 @@ TEST(Microscope, OfTwoBugsNamesTheFirst) {
           << kTogether[a] << " and " << kTogether[b];
 }
 
-// Each goes on from a checkpoint that another layout wrote; one that was trained otherwise differs from its first
+// Each run resumes from a checkpoint that another layout wrote; one that was trained differently differs from its first
 // weight on.
 TEST(Microscope, HoldsTwoCheckpointsOfOtherLayoutsToEachOther) {
   const std::string folder = testing::TempDir() + "parity_checkpoints_" + std::to_string(::getpid());

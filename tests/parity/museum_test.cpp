@@ -1,4 +1,4 @@
-// Parity finds every bug of the museum, and names its module and its axis: all of them but those told here.
+// Parity finds every bug of the museum and names its module and its axis, with the exceptions listed here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

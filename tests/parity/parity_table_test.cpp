@@ -37,7 +37,7 @@ ParityRecord four_ranks() {
 }
 
 TEST(ParityTable, HasACellForEachRankWithAPart) {
-  const viz::ParityMap map = parity_table(held_to(four_ranks(), one_rank()));
+  const viz::ParityMap map = parity_table(compare_with_reference(four_ranks(), one_rank()));
   EXPECT_EQ(map.title, "--tp 4");
   EXPECT_EQ(map.reference, "one rank");
   EXPECT_FALSE(map.same);
@@ -67,7 +67,7 @@ TEST(ParityTable, HasACellForEachRankWithAPart) {
 TEST(ParityTable, OfARightRunNothingIsWrong) {
   ParityRecord record = four_ranks();
   record.tensors[kTensor] = {piece(2, {.shape = {4}, .positions = {{2, 3}}}, {3, 4})};
-  const viz::ParityMap map = parity_table(held_to(record, one_rank()));
+  const viz::ParityMap map = parity_table(compare_with_reference(record, one_rank()));
   EXPECT_TRUE(map.same);
   EXPECT_FALSE(map.rows.at(0).cells.at(2)->wrong);
 }

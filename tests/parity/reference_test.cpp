@@ -1,4 +1,4 @@
-// What a run is held to: the batches of its own steps, gradients of branches alone, the same loss.
+// What a run is compared with: the batches of its own steps, gradients of single branches, the same loss.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ TEST(ParityReference, HoldsEveryStepsBatchesToTheReference) {
   EXPECT_FALSE(Microscope(on_one_rank(config), world_of, {.steps = 2}).examine(config).differs());
 }
 
-// A branch's gradient is its own, where another branch reads the same input, and when it runs anew on a copy of it.
+// A branch's gradient is its own if another branch reads the same input, and if it is recomputed on a copy of it.
 TEST(ParityReference, BranchesThatShareAnInputHaveGradientsOfTheirOwn) {
   for (const ResidualForm form : {ResidualForm::kParallel, ResidualForm::kParallelOneNorm}) {
     TrainConfig config = small_fp32();
@@ -114,8 +114,8 @@ std::pair<int, bool> examined(const TrainConfig& right, const TrainConfig& confi
   return {runs, differs};
 }
 
-// One weight whose gradient nearly vanishes may make all of a distance once there was an update: a number of which the
-// usual runs say little.
+// One weight whose gradient nearly vanishes may cause all of the distance after an update: a value about which the
+// perturbed runs say little.
 TEST(ParityReference, ADifferenceThatCouldBeRoundingIsHeldToMoreRuns) {
   TrainConfig config = small_fp32();
   config.parallel = {.world = 2, .tp = 2};
@@ -142,7 +142,7 @@ ParityRecord after_a_step(double moment, double weight) {
   return record;
 }
 
-// In few bits a moment may have the other sign by rounding, and then its weight moves the other way.
+// In low precision a moment may have the opposite sign by rounding, and then its weight moves the other way.
 TEST(ParityReference, AWeightIsNotHeldToWhatRoundingDecided) {
   constexpr double kHalf = 0.5 * 0x1p23;  // of the root mean square, in epsilons
   const ParityReference reference(after_a_step(0.4, 1), {}, kFactor, kHalf);
@@ -205,7 +205,7 @@ TEST(ParityReference, AnotherDispatcherIsNotTheSameArithmetic) {
   const auto recorded = [&](uint64_t seed) { return record_run(config, world_of, {.steps = 1, .perturb = seed}); };
   const ParityReference reference(recorded(0), {recorded(1), recorded(2)});
   config.moe_dispatcher = "rdep";
-  EXPECT_EQ(held_to(recorded(0), reference).wrong(), nullptr);
+  EXPECT_EQ(compare_with_reference(recorded(0), reference).wrong(), nullptr);
 }
 
 TEST(ParityReference, OneMorePerturbedRunCanOnlyAllowMore) {

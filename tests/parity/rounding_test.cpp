@@ -1,5 +1,5 @@
-// What rounding decides is no difference, and only that: the way in which AdamW moves a weight without a gradient, and
-// the expert of a token whose router is near a tie.
+// Differences that rounding alone decides are not reported, and only those: how AdamW moves a weight without a
+// gradient, and the expert of a token whose router is near a tie.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,17 +14,17 @@
 namespace ranklab {
 namespace {
 
-TrainConfig in_few_bits() {
+TrainConfig quantized_config() {
   TrainConfig c = small_config();
   c.params_dtype = "bf16";
   c.model.moe = {.num_experts = 3, .topk = 1};
   return c;
 }
 
-ParityRecord record_in_few_bits() {
+ParityRecord quantized_record() {
   ParityRecord record;
   record.type = at::kBFloat16;
-  record.plan = std::make_shared<const RunPlan>(resolve(in_few_bits()));
+  record.plan = std::make_shared<const RunPlan>(resolve(quantized_config()));
   return record;
 }
 
@@ -39,7 +39,7 @@ std::string first_wrong(const ParityRecord& got, const ParityReference& referenc
 
 // The first update of 16 weights from 0 by gradients of 1, but for one of them; `steps`: in learning rates.
 ParityRecord updated(double gradient, double steps) {
-  ParityRecord record = record_in_few_bits();
+  ParityRecord record = quantized_record();
   const TrainConfig& c = record.plan->config;
   at::Tensor gradients = at::ones({16}, at::kDouble), weights = at::full({16}, -c.lr, at::kDouble);
   gradients[3] = gradient;
@@ -74,7 +74,7 @@ TEST(Rounding, AWeightMayMoveAsFarAsItsMomentsSay) {
 
 // Elements whose gradients vanish beside epsilon do not move at all, and those of no gradient have none.
 TEST(Rounding, AdamWsStepsAreApartByTheirDirections) {
-  TrainConfig c = in_few_bits();
+  TrainConfig c = quantized_config();
   c.lr = 1e-3;
   c.lr_decay = LrDecay::kConstant;
   const auto moments = [&](std::vector<double> gradients) {
@@ -95,7 +95,7 @@ TEST(Rounding, AdamWsStepsAreApartByTheirDirections) {
 // Four tokens of three experts. The third token is between the second expert and the third, by `lean`; `gradient` is
 // that of all weights of the third expert, which nobody else chooses.
 ParityRecord routed(double lean, double gradient) {
-  ParityRecord record = record_in_few_bits();
+  ParityRecord record = quantized_record();
   const std::string layer = "layers.0.mlp";
   keep(record, {0, ParityPhase::kForward, layer + ".router", "input"},
        at::tensor({1., 0., 0., 0., 1., 0., 0., 1., 1 + lean, 1., 0., 0.}, at::kDouble).view({4, 1, 3}));
@@ -123,7 +123,7 @@ TEST(Rounding, AnExpertMayGetATokenThatWasNearATie) {
 
 // A weight of three rows on two ranks, of which the second has one row of padding.
 ParityRecord padded(double padding) {
-  ParityRecord record = record_in_few_bits();
+  ParityRecord record = quantized_record();
   record.mesh = ParityMesh({"tp 0 of 2", "tp 1 of 2"});
   for (const int rank : {0, 1}) {
     const at::Tensor values = at::ones({4}, at::kDouble);
@@ -162,7 +162,7 @@ TEST(Rounding, AveragesOutInSumsOfEverything) {
   EXPECT_EQ(first_wrong(off_by(at::kBFloat16, 17), reference), "w grad");
 }
 
-// Gradients of 3 and 4 as rounding may leave them, and what the run tells as their norm.
+// Gradients of 3 and 4 as rounding may leave them, and the norm that the run reports.
 ParityRecord clipped(double factor, double told) {
   ParityRecord record;
   record.type = at::kBFloat16;

@@ -1,4 +1,4 @@
-// --watch: clean trainings of any layout are silent; bugs of the museum that are switched on in a training are named.
+// --watch: correct trainings of any layout are silent; museum bugs injected into a training are named.
 #include "core/parity/watch.h"
 
 #include <gmock/gmock.h>
@@ -237,7 +237,7 @@ TEST(ParityWatch, NamesBugsOfTheMuseumInATraining) {
   }
 }
 
-// Fifteen it cannot see: what is wrong on all ranks alike and not within a layer, and the hang.
+// It cannot see fifteen of them: errors that are the same on all ranks and not within a layer, and the hang.
 const std::set<std::string> kUnseen = {"init-per-shard",      "sampler-seed-per-rank", "resume-without-sampler",
                                        "scatter-wrong-group", "vocab-padding",         "mean-of-means",
                                        "mtp-loss-over-cp",    "grad-buffer-stale",     "bf16-accumulation",

@@ -1,4 +1,5 @@
-// Schedule files: both dialects back and forth, files of torch's grammar by hand, and broken ones by place.
+// Schedule files: round trips of both dialects, hand-written files of torch's grammar, and broken files with the
+// position of the error.
 #include "core/pipeline/csv.h"
 
 #include <gmock/gmock.h>

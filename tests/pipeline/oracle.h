@@ -1,5 +1,5 @@
-// What a schedule means, told a second time and in the plainest way: a node for each action, an edge for each "must
-// come before", counting for completeness. The verifier and the simulator are held to it.
+// An independent, plain definition of a schedule: a node for each action, an edge for each "must come before", counting
+// for completeness. The verifier and the simulator are compared with it.
 #pragma once
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
-// The runs whose calls and bytes a plan is held to: a model so small that a step takes milliseconds, in every layout,
-// recipe and schedule.
+// The runs with whose calls and bytes a plan is compared: a model so small that a step takes milliseconds, in every
+// layout, recipe and schedule.
 #pragma once
 #include "tests/plan/run_layouts.h"
 #include "tests/runtime/tiny_run.h"

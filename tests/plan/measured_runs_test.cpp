@@ -196,7 +196,7 @@ MeasuredRun run_of(const std::string& framework, const std::string& gpu, const s
       .at(0);
 }
 
-// A framework that no rule knew was planned as PyTorch without a compiler, and nobody was told.
+// Regression: a framework that no rule knew was silently planned as PyTorch without a compiler.
 TEST(MeasuredRuns, AFrameworkIsNamedAsItsUsersNameIt) {
   const auto software = [](const std::string& framework, const std::string& more = "") {
     return plan_of(run_of(framework, "H100", more)).config.software;

@@ -1,4 +1,4 @@
-// The runs whose fullest moment, of each rank, a plan is held to.
+// The runs with whose peak memory, on each rank, a plan is compared.
 #pragma once
 #include <ostream>
 

@@ -1,4 +1,4 @@
-// What the runs that predictions are held to change in a small configuration.
+// How the runs with which predictions are compared change a small configuration.
 #pragma once
 #include "core/config/train_config.h"
 #include "tests/support/recompute.h"

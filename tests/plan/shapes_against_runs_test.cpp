@@ -94,7 +94,7 @@ TEST_P(TimesOfFewRanks, AreThoseOfTheRunWhicheverRankIsTheSlowest) {
 
 INSTANTIATE_TEST_SUITE_P(Runs, TimesOfFewRanks, testing::ValuesIn(kDiffering), row_name<Training>);
 
-// One rank stands for all, and another one has the longest message.
+// One rank represents all, and a different one has the longest message.
 void expect_muon_time(const TrainConfig& c, const std::string& what) {
   RuntimeEngine engine = tiny_engine(c);
   const auto seen = std::make_shared<RecordingHook>();

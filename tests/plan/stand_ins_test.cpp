@@ -48,13 +48,13 @@ TEST(StandIns, WhereDocumentsDifferTheReplicaWithMostOrLongestOfThem) {
   EXPECT_THAT(choices(plan, replicas), UnorderedElementsAre(StandIns(4, 1), StandIns(4, 2)));
 }
 
-// Of two groups of six that shard, only the second one goes over the link between nodes of eight.
+// Of two groups of six that shard, only the second crosses the link between nodes of eight.
 TEST(StandIns, WhereGroupsOfReplicasDoNotLieAlikeOnNodesOneThatGoesBetweenThem) {
   RunPlan plan = plan_of({.world = 12, .tp = 1, .pp = 1}, OptimizerKind::kAdamW, 2);
   EXPECT_THAT(choices(plan), Contains(Each(Ge(6))));
 }
 
-// Of two pipelines over nodes of five one goes between them: that of the second rank of each tensor-parallel group.
+// Of two pipelines over nodes of five, one crosses nodes: that of the second rank of each tensor-parallel group.
 TEST(StandIns, WherePipelinesDoNotLieAlikeOnNodesOneThatGoesBetweenThem) {
   RunPlan plan = plan_of({.world = 6, .tp = 2, .pp = 3});
   plan.config.gpus_per_node = 5;

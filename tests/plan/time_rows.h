@@ -1,5 +1,5 @@
-// The runs whose virtual time a plan is held to: gpt_tiny as `ranklab train` runs it, on other meshes, and models in
-// which other kernels take the time.
+// The runs with whose virtual time a plan is compared: gpt_tiny as `ranklab train` runs it, on other meshes, and models
+// in which other kernels take the time.
 #pragma once
 #include "core/spec/presets.h"
 #include "tests/plan/run_layouts.h"

@@ -40,7 +40,7 @@ struct TracedCalls {
   std::array<int64_t, static_cast<size_t>(Axis::kCount)> exposed_ns{};
 };
 
-// Of what ranks of different stages exchange, the plan's own count is held elsewhere.
+// The plan's own count of what ranks of different stages exchange is checked elsewhere.
 TracedCalls calls_of(const RankTrace& trace) {
   TracedCalls calls;
   for (const Event& event : trace.events) {

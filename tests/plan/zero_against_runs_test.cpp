@@ -310,7 +310,7 @@ TEST(ZeroMemory, StageThreeFreesWhatItGathered) {
     for (const Parameter* parameter : context.model.registry().parameters()) {
       EXPECT_EQ(parameter->data.storage().nbytes(), 0u) << parameter->name;
       EXPECT_GT(parameter->data.numel(), 0);
-      EXPECT_TRUE(is_away(parameter->data)) << parameter->name;
+      EXPECT_TRUE(is_freed(parameter->data)) << parameter->name;
     }
     EXPECT_EQ(thread_memory_book()->bytes(MemoryCategory::kGathered), 0);
     // Never more than two units at once.

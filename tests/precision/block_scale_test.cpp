@@ -92,7 +92,7 @@ TEST(BlockScale, ZerosAndWhatIsNotFinite) {
       for (const float amax : {kInfinity, kNan}) {
         EXPECT_TRUE(std::isnan(block_scale(scaled_by(format, rule), amax, amax).scale));
         EXPECT_TRUE(std::isnan(block_scale(scaled_by(format, rule), amax, 1).inverse));
-        // NVFP4's blocks hang on the whole tensor.
+        // The scales of NVFP4's blocks depend on the whole tensor.
         EXPECT_EQ(std::isnan(block_scale(scaled_by(format, rule), 1, amax).scale), rule == ScaleRule::kE4M3);
         EXPECT_EQ(std::isnan(block_scale(scaled_by(format, rule), 0, amax).scale), rule == ScaleRule::kE4M3);
       }

@@ -1,4 +1,5 @@
-// Groups of a matrix and what rounding them does: the plain quantizer's values, and that the fast one has its bits.
+// Groups of a matrix and the effect of rounding them: the plain quantizer's values, and that the fast one gives the
+// same bits.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -213,7 +214,7 @@ void expect_same_bits(std::span<const float> fast, std::span<const float> plain,
   }
 }
 
-// Scales as amax gives them, and scales that have nothing to do with the numbers.
+// Scales computed from amax, and scales unrelated to the numbers.
 void expect_fast_is_plain(const Matrix& m, const TensorPrecision& precision, Along along, bool stochastic) {
   const GroupShape groups = group_shape(precision, along, m.rows, m.cols);
   const std::string what = std::string(precision.format->name) + " " + std::string(name(precision.granularity)) + " " +

@@ -1,5 +1,5 @@
-// A matrix as bytes: their number, that reading back gives quantize_dequantize()'s bits, and that rows of tiles stand
-// for themselves.
+// A matrix as bytes: their number, that reading back gives quantize_dequantize()'s bits, and that rows of tiles are
+// independent.
 #include "core/precision/scaled_matrix.h"
 
 #include <gtest/gtest.h>

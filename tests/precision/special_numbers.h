@@ -1,4 +1,4 @@
-// What is no finite number, in fp32.
+// The fp32 values that are not finite.
 #pragma once
 #include <limits>
 

@@ -1,5 +1,5 @@
-// Training on a blend of data sets: every layout trains as one rank does, and a run that goes on in the middle of the
-// blend is the run that was never stopped.
+// Training on a blend of data sets: every layout trains as one rank does, and a run that resumes in the middle of the
+// blend equals the run that was never stopped.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -42,7 +42,7 @@ class Blend : public testing::Test {
   const std::string root_ = temporary_path("ranklab_blend_test");
 };
 
-// Norms of stages add up in another order.
+// Norms of pipeline stages are added in a different order.
 std::vector<double> losses(const RunRecord& record) {
   std::vector<double> all;
   for (const StepMetrics& step : record.steps) all.push_back(step.loss);

@@ -1,4 +1,4 @@
-// Which checkpoint a run goes on from, and what it may change of it.
+// Which checkpoint a run resumes from, and which settings it may change.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ TEST(CheckpointChoices, RotaryPositionsMayBeOthersWhenFinetuning) {
   EXPECT_THAT(refused(kAlone + tuning + Settings{{"model.rotary_percent", "0.5"}}), HasSubstr("--rotary-percent"));
 }
 
-// All that differs is told at once, with the flags that do.
+// All differing settings are reported together, by their flags.
 TEST(CheckpointChoices, OfAnotherModelTheFlagsOfTheSavedOneAreTold) {
   const std::string run = temporary_path("ranklab_other");
   const Settings bias = {{"model.add_bias", "true"}};
@@ -78,7 +78,7 @@ TEST(CheckpointChoices, OfAnotherModelTheFlagsOfTheSavedOneAreTold) {
   EXPECT_EQ(message(kAlone + bias), "trained");
 }
 
-// A resumed run may change them; not unseen.
+// A resumed run may change them, but not silently.
 TEST(CheckpointChoices, ChangedSettingsOfTheCurveAreTold) {
   const std::string run = temporary_path("ranklab_changed");
   train(kAlone + saving(run), 2);

@@ -1,4 +1,4 @@
-// A run that is stopped and goes on is the run that was never stopped: every loss and every weight, bit for bit.
+// A run that is stopped and resumed equals the run that was never stopped: every loss and weight, bit for bit.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::vector<Case> cases() {
       {"bf16zero1",
        dense(
            {{"parallel.world_size", "2"}, {"parallel.dp", "2"}, {"train.bf16", "true"}, {"parallel.zero_stage", "1"}})},
-      // Overflows at first, and a scale that goes up again behind the checkpoint.
+      // Overflows at first, and a scale that increases again after the checkpoint.
       {"fp16", dense({{"parallel.tp", "2"},
                       {"parallel.pp", "2"},
                       {"parallel.world_size", "4"},
@@ -166,7 +166,8 @@ TEST(Checkpoints, AreKeptToldAndPruned) {
 const Settings kFp16 = {
     {"precision.fp16", "true"}, {"precision.initial_loss_scale", "16777216"}, {"precision.loss_scale_window", "2"}};
 
-// Scale, steps since it changed and skipped steps go on in another layout, and a run that had none begins with its own.
+// The scale, the steps since it changed and the skipped steps carry over to another layout, and a run that had none
+// starts with its own.
 TEST(Checkpoints, KeepTheLossScaleInAnyLayout) {
   const std::string run = temporary_path("ranklab_scale"), other = temporary_path("ranklab_scale_other");
   const Settings dense = kTinyRun + kDense + kFp16;
@@ -191,7 +192,8 @@ TEST(Checkpoints, KeepTheLossScaleInAnyLayout) {
   EXPECT_EQ(fresh->steps[0].loss_scale, 16777216);
 }
 
-// Megatron-LM's rule: the rate moves on by the sequences of each step that had an update, whatever precision follows.
+// Megatron-LM's rule: the schedule advances by the sequences of each step that had an update, whatever precision
+// follows.
 TEST(Checkpoints, SkippedStepsOfGrowingBatchesDoNotAdvanceTheLearningRate) {
   const std::string run = temporary_path("ranklab_skipped_ramp");
   const Settings settings = kTinyRun + kDense +
@@ -222,7 +224,7 @@ std::map<std::string, TensorType> stored_types(const std::string& run) {
   return types;
 }
 
-// What is kept is stored; a run that keeps it in other types widens or rounds it and says so.
+// States are stored in the types that were kept; a run that keeps other types widens or rounds them and says so.
 TEST(Checkpoints, AreReadIntoOtherTypes) {
   const std::string run = temporary_path("ranklab_types"), wide = temporary_path("ranklab_types_wide"),
                     back = temporary_path("ranklab_types_back");
@@ -346,7 +348,7 @@ TEST(Checkpoints, FinetuneTakesTheWeightsAlone) {
   EXPECT_EQ(after.manifest().updates, 1);
   EXPECT_EQ(after.manifest().consumed_samples, 8);
   EXPECT_LT(record->steps[0].loss, 5.5);  // not an untrained model's ln 259 = 5.557
-  EXPECT_THAT(refusal(kOne + saving(run) + fine), HasSubstr("would not go on from"));
+  EXPECT_THAT(refusal(kOne + saving(run) + fine), HasSubstr("would not resume from"));
 }
 
 TEST(Checkpoints, MissingMomentsBeginAtZeroInOneLine) {
@@ -358,7 +360,7 @@ TEST(Checkpoints, MissingMomentsBeginAtZeroInOneLine) {
   EXPECT_EQ(record->steps.size(), 4);
 }
 
-// The amax histories of delayed scaling begin as in a new run, which is said.
+// The amax histories of delayed scaling begin as in a new run, and the log says so.
 TEST(Checkpoints, ARunGoesOnInAnotherPrecision) {
   const std::string run = temporary_path("ranklab_recipe");
   const Settings delayed = {{"precision.recipe", "fp8_delayed"}};
@@ -371,7 +373,7 @@ TEST(Checkpoints, ARunGoesOnInAnotherPrecision) {
   EXPECT_EQ(shorter->steps.size(), 1);
 }
 
-// But one of them that a run of the same settings saved is not missing by right.
+// But a history that a run of the same settings saved may not be missing.
 TEST(Checkpoints, ALostAmaxHistoryIsMissed) {
   const std::string run = temporary_path("ranklab_history");
   const Settings delayed = {{"precision.recipe", "fp8_delayed"}};

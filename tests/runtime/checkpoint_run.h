@@ -1,4 +1,4 @@
-// Tiny training runs with checkpoints, told by their settings: what each step's loss was, and the state each left.
+// Tiny training runs with checkpoints, given by their settings: each step's loss, and the final state.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -65,7 +65,7 @@ TEST(ConfigToml, EveryFieldReadsBackAsItWasWritten) {
   }
 }
 
-// dp 2 x tp 2 x pp 2 unless someone says something else: then what is not given is 1.
+// dp 2 x tp 2 x pp 2 unless a size is given: then all sizes that are not given are 1.
 TEST(DefaultLayout, StepsAsideAsSoonAsASizeIsGiven) {
   const auto sizes = [](std::vector<ConfigSetting> settings) {
     const RunPlan plan = resolve(merge_config({}, settings).config);

@@ -138,7 +138,7 @@ TEST(MemoryCheck, RefusesBeforeRanksStartAndSaysWhatWouldFit) {
   }
 }
 
-// What ranks shard exists once; with several microbatches gradients add up whole before they travel.
+// Sharded states exist once; with several microbatches gradients accumulate whole before they are reduced.
 TEST(MemoryCheck, ShardedStatesCountOnce) {
   TrainConfig c = tiny_config(8, 2);
   c.bf16 = true;

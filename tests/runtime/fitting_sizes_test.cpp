@@ -1,4 +1,4 @@
-// What is recommended for sizes that do not fit each other fits all other settings, too.
+// The values recommended for sizes that do not fit each other also fit all other settings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -30,7 +30,7 @@ TEST_F(GemmChoiceTest, MeasuresAndLeavesTheSettingAlone) {
   EXPECT_EQ(gemm_in_use(), GemmLibrary::kMkl);
 }
 
-// The same command has the same bits: no stopwatch is asked.
+// The same command gives the same bits: the choice depends on no measured time.
 TEST_F(GemmChoiceTest, TheUsualOneFollowsFromTheProcessor) {
   const bool intel = processor_vendor() == "GenuineIntel";
   EXPECT_EQ(processor_vendor().size(), 12u);
@@ -111,7 +111,7 @@ TEST_F(GemmChoiceTest, OneDnnsScratchIsNoMemoryOfARank) {
   set_thread_memory_book(nullptr);
 }
 
-// LibTorch has it for processors with AVX-512 alone: whoever asks for it elsewhere is told before a rank starts.
+// LibTorch has it only for processors with AVX-512: elsewhere the request is rejected before a rank starts.
 TEST_F(GemmChoiceTest, OneDnnIsRefusedWhereItDoesNotWork) {
   if (onednn_available()) GTEST_SKIP() << "oneDNN works here";
   EXPECT_THROW(use_gemm(GemmLibrary::kOneDnn), Error);

@@ -61,7 +61,7 @@ TEST(Generate, ACacheGivesTheTokensOfTheWholeWindow) {
   }
 }
 
-// Always the same logits; counts what it is asked.
+// Always the same logits; counts its calls.
 class FixedScorer : public TokenScorer {
  public:
   explicit FixedScorer(std::vector<double> logits) : logits_(std::move(logits)) {}
@@ -81,7 +81,7 @@ std::set<int64_t> drawn(const GenerateOptions& options) {
   return {tokens.begin() + 1, tokens.end()};
 }
 
-// Padding is the future of no token, but a scale of a whole tensor would see it.
+// Padding affects no token causally, but a scale of a whole tensor would include it.
 TEST(Generate, AWindowHasNothingBehindItsLastToken) {
   std::vector<int64_t> lengths;
   const auto scorer = make_window_scorer(
@@ -155,7 +155,7 @@ TEST(Generate, AnEmptyPromptIsAnError) {
   EXPECT_THROW(generate_tokens(scorer, {}, {}), Error);
 }
 
-// A replica cannot go on alone when others own some of its experts.
+// A replica cannot continue alone if other replicas own some of its experts.
 TEST(Sample, ReplicasThatShareExpertsWriteItTogether) {
   TrainConfig config = tiny_config(1, 1);
   config.params_dtype = "fp64";

@@ -1,4 +1,5 @@
-// What a trace says costs most: of runs with a known cause, of healthy ones, and of runs that follow the advice.
+// What a trace reports as most costly: for runs with a known cause, for healthy ones, and for runs that follow the
+// advice.
 #include "viz/model/insights/insight.h"
 
 #include <gmock/gmock.h>
@@ -217,7 +218,7 @@ TEST(Advice, OfAnUnevenPipelineIsALayoutThatIsFaster) {
   EXPECT_LT(after.step_ms, 0.7 * before.step_ms);
 }
 
-// Numbers of layers say nothing of modules that a pattern gave a stage of their own.
+// The number of layers does not describe modules to which a pattern gave their own stage.
 TEST(Advice, OfAPatternIsNoOtherOne) {
   TrainConfig c = pipeline(4, 16, 16);
   c.model.mtp_num_layers = 1;
@@ -283,7 +284,7 @@ TEST(Advice, OfTravellingTokensIsOverlap) {
   EXPECT_LT(run_of(c).step_ms, before.step_ms);
 }
 
-// Which does not go with a backward that is cut into B and W.
+// This cannot be combined with a backward that is split into B and W.
 TEST(Advice, OfTravellingTokensInASplitBackwardIsNoOverlap) {
   TrainConfig c = experts(4);
   c.parallel.world = 8;
@@ -296,7 +297,8 @@ TEST(Advice, OfTravellingTokensInASplitBackwardIsNoOverlap) {
   EXPECT_EQ(found->advice, "try --moe-token-dispatcher-type dedup");
 }
 
-// Besides what the others wait for it, they wait for transfers that their own attention is too short to hide.
+// Besides the time for which the others wait for it, they wait for transfers that their own attention is too short to
+// hide.
 TEST(Advice, OfUnevenAttentionIsZigzag) {
   const TracedRun before = run_of(ring(SequenceBalance::kContiguous)), after = run_of(ring(SequenceBalance::kZigzag));
   const Insight* found = before.find("attention balance");

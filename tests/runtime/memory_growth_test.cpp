@@ -1,4 +1,4 @@
-// A long run holds no more than a short one. (What a process holds is also what malloc keeps back of what was freed.)
+// A long run holds no more memory than a short one. (A process also holds freed memory that malloc keeps.)
 #include <gtest/gtest.h>
 
 #include <unistd.h>

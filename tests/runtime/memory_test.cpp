@@ -90,7 +90,7 @@ TEST(MemoryCounters, ThePeakOfAStepIsASample) {
   for (const auto& [step, peak] : peaks) EXPECT_EQ(peak, peaks[0]) << "every step does the same, step " << step;
 }
 
-// What a step leaves behind is booked where it belongs: activations are gone but for the position tables.
+// A step's memory is released: activations are gone except for the position tables.
 TEST(MemoryCounters, AStepLeavesNoActivationsBehind) {
   install_booking_allocator();
   for (const int stage : {0, 1, 2, 3}) {

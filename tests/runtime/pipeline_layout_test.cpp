@@ -1,4 +1,4 @@
-// From --pp and its friends to microbatches, layers and holders of parameters.
+// From --pp and related settings to microbatches, layers and holders of parameters.
 #include "core/config/pipeline_layout.h"
 
 #include <gtest/gtest.h>

@@ -75,8 +75,8 @@ TEST(ReplayedFunction, TheRecorderSeesWhatAGraphWouldFreeze) {
               HasSubstr("would not do"));
 }
 
-// The replay takes none of what the recording took and gave back: a graph has it all along, and the allocator sees
-// nothing.
+// The replay takes none of the memory that the recording took and gave back: a graph owns it for its lifetime, and the
+// allocator sees nothing.
 TEST(ReplayedFunction, AReplayCountsTheMemoryOfItsRecording) {
   install_booking_allocator();
   const auto book = std::make_shared<MemoryBook>();
@@ -224,7 +224,7 @@ TEST(ReplayedPass, QuantizesAsAPassThatIsNotRecorded) {
   }
 }
 
-// A rank whose modules are watched runs its passes as they are, kernel by kernel.
+// A rank whose modules are watched runs its passes without a graph, kernel by kernel.
 TEST(ReplayedPass, StepsThatSomebodyLooksIntoAreNotReplayed) {
   TrainConfig config = config_of(kRows[0]);
   config.cuda_graph = true;

@@ -1,4 +1,4 @@
-// Virtual time of a run that goes on from a checkpoint: what loading takes is before the first step, not in it.
+// Virtual time of a run that resumes from a checkpoint: loading is before the first step, not in it.
 #include "tests/runtime/checkpoint_run.h"
 
 namespace ranklab {

@@ -59,7 +59,7 @@ TEST(RunLog, WritesLossLinesMetricsAndTheTrace) {
   EXPECT_GT(std::filesystem::file_size(trace_path(directory)), 1000u);
 }
 
-// The second would cut off the first one's curve, and both would end with exit code 0.
+// The second would truncate the first one's curve, and both would end with exit code 0.
 TEST(RunLog, TwoRunsNeverShareAFolder) {
   const std::string directory = temporary_path("ranklab_run_log_shared");
   const auto first = make_run_log_hook(directory);
@@ -91,7 +91,7 @@ TEST(RunLog, RunsThatBeginInTheSameSecondHaveTheirOwnFolders) {
   EXPECT_EQ(std::set<std::string>(folders.begin(), folders.end()).size(), folders.size());
 }
 
-// "last" is the last run wherever it logs; a folder runs is not made for that.
+// "last" is the last run wherever it logs; no folder "runs" is created for that.
 TEST(RunLog, TheLastRunIsFoundWhereverItLogs) {
   namespace fs = std::filesystem;
   const fs::path here = fs::current_path(), place = temporary_path("ranklab_last_run");

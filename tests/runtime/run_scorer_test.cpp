@@ -1,4 +1,4 @@
-// The logits that a run draws its next token from, where its settings keep packed documents apart: with a cache and
+// The logits from which a run draws its next token, if its settings separate packed documents: with a cache and
 // without, those of the whole window with its documents.
 #include "core/runtime/text/run_scorer.h"
 

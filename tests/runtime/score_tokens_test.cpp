@@ -126,8 +126,9 @@ TEST(ScoreTokens, RanksThatShareExpertsScoreTheirOwnRequests) {
   }
 }
 
-// Experts that drop tokens, and scales of whole tensors, see all rows of a batch, and the longest row makes the others
-// longer, by which dynamic positions turn: what is beside a request must not change its numbers, on whatever ranks.
+// Experts that drop tokens, and scales of whole tensors, see all rows of a batch, and the longest row pads the others,
+// which changes dynamic rotary positions: other requests in the batch must not change a request's numbers, on any
+// number of ranks.
 TEST(ScoreTokens, ARequestsNumbersAreItsOwn) {
   const std::vector<int64_t> tokens = some_tokens(75);
   const std::vector<ScoreRequest> requests = mixed_requests(tokens);

@@ -1,4 +1,4 @@
-// One ZeRO stage from the three settings that can say it.
+// One ZeRO stage from the three settings that can set it.
 #include "core/config/sharding.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What stages hand each other arrives at the right microbatch, for every schedule, with tags and without.
+// Messages between stages arrive at the right microbatch, for every schedule, with tags and without.
 #include "core/runtime/pipeline/stage_messages.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class Tagless final : public Communicator {
   std::set<MessageLane> open_;
 };
 
-// Says what it is.
+// A tensor that carries its own label.
 at::Tensor labelled(bool forward, int stage, int microbatch) {
   return at::full({4}, (forward ? 1 : -1) * (1 + 1000.0 * stage + microbatch));
 }
@@ -44,7 +44,7 @@ void expect_label(const at::Tensor& tensor, bool forward, int stage, int microba
       << ": got " << tensor[0].item<double>();
 }
 
-// One rank's way through the schedule, as the runner goes, with labels for tensors.
+// One rank's way through the schedule, in the runner's order, with labels for tensors.
 void walk(Communicator& comm, const Schedule& schedule) {
   const std::vector<std::vector<int64_t>> shapes(static_cast<size_t>(schedule.chain_length), {4});
   StageMessages messages(comm, schedule, {shapes, at::TensorOptions(at::kFloat)});

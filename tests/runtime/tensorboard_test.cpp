@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A reader of its own: it shares only the checksum with the writer, and that has known answers below.
+// An independent reader: it shares only the checksum with the writer, which has known answers below.
 struct Reader {
   std::string_view left;
   uint64_t fixed(size_t bytes) {
@@ -253,7 +253,8 @@ TEST_F(TensorboardRun, HoldsEveryStepAndValidation) {
   EXPECT_EQ(events[5].scalars.at("loss/validation"), static_cast<float>(recorded_->validation_losses.at(0)));
 }
 
-// Reads what runs left in the folder as TensorBoard does: a start takes away what was there of its step and later.
+// Reads the files that runs left in the folder as TensorBoard does: a start removes earlier events of its step and
+// later.
 std::vector<int64_t> shown_steps(const fs::path& directory) {
   std::set<fs::path> files;  // in order of their time
   for (const auto& file : fs::directory_iterator(directory)) files.insert(file.path());

@@ -1,4 +1,4 @@
-// Validation on data of its own: the same loss as on a part of the training's with these tokens, in every layout that
+// Validation on its own data: the same loss as on a part of the training data with these tokens, in every layout that
 // of one rank, and after a resume that of the run that was never stopped.
 #include <gmock/gmock.h>
 
@@ -93,7 +93,7 @@ TEST_F(ValidationData, GoesOnTheSame) {
   ASSERT_EQ(rest->first_step, 3);
   EXPECT_EQ(rest->validations, (std::vector{whole->validations[1], whole->validations[2]}));
   EXPECT_THAT(rest->loaded, testing::Not(HasSubstr("settings that changed")));
-  // It trains as before, which is why another one is let through.
+  // It trains as before, so other validation data is allowed.
   const auto other = train(validated_on(at("other")) + loading(at("part")));
   const auto all = curve(*whole);
   EXPECT_EQ(curve(*other), std::vector(all.begin() + 3, all.end()));

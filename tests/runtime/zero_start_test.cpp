@@ -1,5 +1,5 @@
-// ZeRO stage 3 from its first moment on: a rank's parameters never take more than its shards and the units it uses,
-// not while the model is made, nor while a checkpoint is read.
+// ZeRO stage 3 from the start: a rank's parameters never take more memory than its shards and the units in use, not
+// while the model is created, nor while a checkpoint is read.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -60,7 +60,7 @@ Bytes bytes_of(StepContext& context) {
   return out;
 }
 
-// Trains, and holds what every rank has held against what it may. Checks are made on the ranks' threads.
+// Trains, and compares what every rank has held with its limit. Checks are made on the ranks' threads.
 void expect_shards_only(const Settings& settings, double gathered_bytes_a_byte) {
   install_booking_allocator();
   const RunPlan plan = plan_of(settings);
@@ -146,13 +146,13 @@ TEST(ZeroStartMemory, IsThatOfTheStatesThatStay) {
   }
 }
 
-// An optimizer of one's own that knows nothing of shards, whatever stage is asked for.
+// A user's optimizer that knows nothing of shards, at any stage.
 class PlainRuntime : public OptimizerRuntime {
  public:
   std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
     for (const Parameter* parameter : model.registry().parameters()) {
       EXPECT_FALSE(parameter->unmade) << parameter->name;
-      EXPECT_FALSE(is_away(parameter->data)) << parameter->name;
+      EXPECT_FALSE(is_freed(parameter->data)) << parameter->name;
     }
     RunPlan whole = plan;
     whole.zero_stage = 0;

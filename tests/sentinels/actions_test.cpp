@@ -75,8 +75,8 @@ TEST(SentinelActions, CheckpointsAreMeasuredWithTheStepBehindThem) {
   fs::remove_all(folder);
 }
 
-// But for what is the machine's, and the window of sequences and the probe before, which no checkpoint has.
-bool begins_anew(const std::string& tag) {
+// Except for machine figures, and the window of sequences and the probe before, which no checkpoint has.
+bool restarts_at(const std::string& tag) {
   for (const char* group : {"Time/", "Throughput/", "Perf/", "Memory/", "Checkpoint/", "Data/repeated", "Health/step",
                             "Health/memory", "Health/straggler", "Probes/output_kl"})
     if (tag.starts_with(group)) return true;
@@ -103,7 +103,7 @@ TEST(SentinelActions, AResumedRunMeasuresWhatOneThatNeverStoppedDoes) {
     ASSERT_EQ(resumed.steps.size(), 3);
     for (size_t step = 0; step < 3; ++step) {
       for (const SentinelValue& want : whole.steps[3 + step]->values) {
-        if (begins_anew(want.tag)) continue;
+        if (restarts_at(want.tag)) continue;
         const double* got = resumed.steps[step]->find(want.tag);
         ASSERT_NE(got, nullptr) << want.tag << ", step " << step;
         EXPECT_NEAR(*got, want.value, 1e-9 * std::abs(want.value) + 1e-12) << want.tag << ", step " << step;

@@ -1,4 +1,4 @@
-// The tensors that ranks dump, put together by the slices that their files name, are those of one rank.
+// The tensors that ranks dump, assembled by the slices that their files name, equal those of one rank.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -272,7 +272,7 @@ TEST(CleanRuns, FireNoSentinel) {
   }
 }
 
-// Batches of 4, 6 and 8 sequences are no faults, and each is counted as it is.
+// Batches of 4, 6 and 8 sequences are not faults, and each is counted with its size.
 TEST(CleanRuns, GrowingBatchesFireNoSentinel) {
   TrainConfig config = watched_config();
   config.train_iters = 12;
@@ -295,7 +295,8 @@ TEST(CleanRuns, GrowingBatchesFireNoSentinel) {
   }
 }
 
-// The start of training, where everything grows, ends no run: from nothing known to sentences, at the usual intervals.
+// The start of training, where everything grows, stops no run: from untrained weights to sentences, at the usual
+// intervals.
 TEST(CleanRuns, LearningIsNotStopped) {
   TrainConfig config = watched_config();
   config.params_dtype = "fp32";

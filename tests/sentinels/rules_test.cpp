@@ -27,7 +27,7 @@ TEST(SentinelTable, EveryRowHasANameATagAndAFormulaOfItsOwn) {
     EXPECT_TRUE(tags.insert(row.tag).second) << row.tag;
     EXPECT_GT(std::string(row.formula).size(), 5u) << row.name;
     EXPECT_EQ(row.mode == SentinelMode::kOff, std::string(row.name).starts_with("parity_")) << row.name;
-    // What ends the run is beyond what warns, where there are both.
+    // Where both are given, the bound that stops the run is beyond the one that warns.
     if (!row.warn.open() && !row.stop.open()) {
       EXPECT_LE(row.stop.low, row.warn.low) << row.name;
       EXPECT_GE(row.stop.high, row.warn.high) << row.name;

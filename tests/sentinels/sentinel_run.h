@@ -1,5 +1,5 @@
-// A small run with sentinels, and what they said. Its wall clock is the test's own: each rank's thread has a time that
-// only before_each_step() and data move, so that no processor's mood fires a sentinel.
+// A small run with sentinels, and their reports. Its wall clock is the test's own: each rank's thread has a time that
+// only before_each_step() and data advance, so that no processor's speed fires a sentinel.
 #pragma once
 #include <functional>
 #include <memory>

@@ -68,8 +68,8 @@ TEST(MixtureLosses, TotalIsTheLossWithItsAuxiliaryLosses) {
   EXPECT_EQ(run_sentinels(small_config()).metrics[0].total_loss, run_sentinels(small_config()).metrics[0].loss);
 }
 
-// A token without a target is routed and computed like any other: which losses are masked is nothing to the balancing
-// losses, to their gradients (here nearly all there is) or to the FLOPs of a step.
+// A token without a target is routed and computed like any other: which losses are masked does not affect the balancing
+// losses, their gradients (here nearly all there is) or the FLOPs of a step.
 TEST(MixtureLosses, BalancingLossesAreMeansOverTokensWithoutATargetToo) {
   TrainConfig c = small_config();
   variant_named("aux_z").change(c.model);

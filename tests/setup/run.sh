@@ -74,7 +74,7 @@ run 0 train
 never_says waits
 kill "$other" 2>/dev/null; wait "$other" 2>/dev/null
 
-begin "a build that is interrupted goes on where it was"
+begin "an interrupted build resumes"
 "$ranklab" train >"$small/other" 2>&1 </dev/null &
 other=$!
 until ls "$small"/tree/build/release/CMakeFiles/plain.dir/*.o >/dev/null 2>&1; do sleep 0.05; kill -0 "$other" 2>/dev/null || break; done
@@ -106,7 +106,7 @@ says '^trained'
 grep -E '^/files/torch' "$small/index/requests" | awk '{print $2}' | sort -u | wc -l | grep -qx 1 && fail "asks for the whole again"
 
 stop_index; start_index --rate 400000
-begin "a download that was killed goes on where it was"
+begin "a killed download resumes"
 setsid "$ranklab" train >"$small/other" 2>&1 </dev/null &
 other=$!
 piece="$small/cache/ranklab/download"
@@ -142,7 +142,7 @@ stop_index; start_index
 begin "wheels that were unpacked before an interruption are not brought again"
 mv "$small/index/nvcc.whl" "$small/nvcc.whl"
 run 3 setup --cuda
-says 'error: \[setup\] cannot bring nvcc'
+says 'error: \[setup\] cannot download nvcc'
 [ "$(asked nccl.whl)" = 1 ] || fail "asks for the first wheel $(asked nccl.whl) times"
 mv "$small/nvcc.whl" "$small/index/nvcc.whl"
 run 0 setup --cuda
@@ -169,7 +169,7 @@ says 'error: \[setup\] no folder to download into; got: nothing; want: ./ranklab
 run 3 setup --download --cuda "$small/kit"
 says 'error: \[setup\] no folder to download into; got: --cuda; want: '
 run 3 setup --download "$small/kit" --gpu
-says 'error: \[setup\] setup --download knows --cuda alone behind the folder; got: --gpu; want: '
+says 'error: \[setup\] setup --download accepts only --cuda after the folder; got: --gpu; want: '
 [ ! -e "$small/kit" ] || fail "makes the folder all the same"
 run 0 setup --download "$small/kit"
 says 'done; on the other machine: RANKLAB_PACKAGES=FOLDER ./ranklab train$'
@@ -180,7 +180,7 @@ RANKLAB_PACKAGES="$small/kit" run 0 train
 says '^trained'
 name="so for GPUs: without the folder it is said how to bring it"
 run 3 setup --cuda
-says 'cannot bring LibTorch.s CUDA half.*setup --download FOLDER --cuda on a machine .*RANKLAB_PACKAGES=FOLDER ./ranklab setup --cuda'
+says 'cannot download LibTorch.s CUDA half.*setup --download FOLDER --cuda on a machine .*RANKLAB_PACKAGES=FOLDER ./ranklab setup --cuda'
 start_index
 run 0 setup --download "$small/kit" --cuda
 says 'done; on the other machine: RANKLAB_PACKAGES=FOLDER ./ranklab setup --cuda$'
@@ -198,16 +198,16 @@ never_says '^trained'
 begin "without network: what is missing and how to bring it"
 export PIP_INDEX_URL=http://127.0.0.1:9/simple
 run 3 train
-says 'error: \[setup\] cannot bring LibTorch.*want: torch-0.0-any.whl of PyPI.s torch \(sha256 [0-9a-f]{64}\).*setup --download FOLDER'
+says 'error: \[setup\] cannot download LibTorch.*want: torch-0.0-any.whl of PyPI.s torch \(sha256 [0-9a-f]{64}\).*setup --download FOLDER'
 never_says Traceback
 
 start_index
-begin "no room on the disk is said before anything starts"
+begin "too little disk space is reported before anything starts"
 mkdir -p "$small/bin"
 printf '#!/bin/sh\necho "Filesystem 1M-blocks Used Available Capacity Mounted"\necho "disk 1000 990 10 99%% /"\n' >"$small/bin/df"
 chmod +x "$small/bin/df"
 PATH="$small/bin:$PATH" run 3 train
-says 'no room on the disk of .*got 10 MB free; want [0-9]+ MB'
+says 'not enough space on the disk of .*got 10 MB free; want [0-9]+ MB'
 [ "$(asked '')" = 0 ] || fail "downloads all the same"
 
 name="a user without a home directory, of whom /etc/passwd knows nothing, is told so by both scripts"

@@ -41,7 +41,7 @@ TEST(BlockPool, CutsABlockForASmallerOneAndJoinsThePieces) {
 TEST(BlockPool, TakesTheSmallestBlockThatIsLargeEnough) {
   BlockPool pool;
   constexpr size_t kLarge = 8 << 20, kMiddle = 2 << 20, kWall = 64 << 10;
-  // Taken blocks between them, so that freed ones are no neighbours.
+  // Blocks in use lie between them, so that freed ones are not adjacent.
   auto* region = static_cast<char*>(pool.take(kLarge + kWall + kMiddle));
   pool.give(region, kLarge + kWall + kMiddle);
   void* large = pool.take(kLarge);

@@ -80,7 +80,7 @@ TEST(HardwareFit, PredictsWhatWasNotFitted) {
   }
 }
 
-// Constants at 0, as of a profile in which they are not written, are fitted as any.
+// Constants at 0, as in a profile that does not give them, are fitted like any others.
 TEST(HardwareFit, MissingConstantsAreGuessed) {
   const HardwareProfile truth = load_hardware_profile("h100-sxm", Efficiency::kMeasured);
   HardwareProfile fitted = truth;

@@ -100,7 +100,7 @@ TEST(LinkCost, RanksThatHoldTheSameSendPartsOfIt) {
   EXPECT_EQ(ns(parts, Axis::kPp, 16), ns(whole, Axis::kPp, 16)) << "within a node nothing is gained";
 }
 
-// What a host needs to send and receive is no matter of the link, and of pipelines alone.
+// A host's cost to send and receive does not depend on the link, and applies to pipelines only.
 TEST(LinkCost, AMessageBetweenStagesWaitsForItsHosts) {
   HardwareProfile plain = load_hardware_profile("a100-80", Efficiency::kMeasured), hosts = plain;
   hosts.software.terms.message_us = 400;

@@ -67,7 +67,7 @@ TEST_F(DeviceMemory, HoldsNoTensorsOfTheHost) {
   device_block_given(block(6));
 }
 
-// What a CPU's library packs is gone with the product; the product itself is booked, once.
+// The buffers that a CPU library packs are freed after the product; the product itself is booked, once.
 TEST_F(DeviceMemory, ScratchIsNobodys) {
   install_booking_allocator();
   c10::Allocator& host = *c10::GetAllocator(at::kCPU);

@@ -80,7 +80,7 @@ TEST(OpObserver, ABlockingLaunchIsNeverHidden) {
   EXPECT_EQ(clock.now_ns(), 3 * (kLaunch + kLong));
 }
 
-// The experts of a product are launched one by one; the time until the last is launched is no kernel's.
+// The experts of a product are launched one by one; the time until the last launch belongs to no kernel.
 TEST(OpObserver, AKernelsEventEndsBeforeTheWaitForItsOtherLaunches) {
   HardwareProfile slow_host = toy_compute();
   slow_host.software.terms.launch_us = 1;
@@ -121,7 +121,8 @@ TEST(OpObserver, EveryGemmCountsTwoFlopsAMultiplyAdd) {
   EXPECT_EQ(observe([&] { at::einsum("bij,bjk->bik", {a, b}); }).flops, 2.0 * 4 * 8 * 16 * 32);
 }
 
-// linear, matmul, einsum are wholes: only the GEMM inside them costs. (Without the rule: counted twice.)
+// linear, matmul and einsum count through their parts: only the GEMM inside them costs. (Without the rule: counted
+// twice.)
 TEST(OpObserver, AWholeCostsWhatItsPartsCost) {
   const at::Tensor x = ones({4, 8, 16}), w = ones({32, 16}), bias = ones({32});
   for (const auto& body : std::vector<std::function<void()>>{[&] { at::linear(x, w); }, [&] { at::linear(x, w, bias); },
@@ -256,7 +257,7 @@ TEST(OpObserver, PausedOpsCostNothing) {
             1200);
 }
 
-// Nobody is told of operators inside long scopes; they must be told of again behind them.
+// Operators inside long scopes are not reported; after the scope they must be reported again.
 TEST(OpObserver, OpsBehindALongScopeCount) {
   const at::Tensor a = ones({100});
   const auto many = [&] {

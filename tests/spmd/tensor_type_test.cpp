@@ -144,7 +144,7 @@ TEST_F(Types, AProductIsContractedOverWhatBothAreSplitOver) {
   EXPECT_FALSE(rules.product(varying(), varying(), RankPartitions::kApart).partial()) << "a whole one";
 }
 
-// By duality: the gradient of what is the same needs the sum over its ranks, unless it is the same there itself.
+// By duality: the gradient of a replicated tensor needs a sum over its ranks, unless it is replicated itself.
 TEST_F(Types, GradientsOfWhatIsTheSameAreSummedOnce) {
   const TensorType weight{RankPartitions::kTogether};
   const TensorType grad = rules.gradient(weight, same_over(Axis::kTp));

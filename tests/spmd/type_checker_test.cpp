@@ -51,7 +51,7 @@ TEST_F(Checker, TypesGoThroughOperatorsAndViews) {
   EXPECT_EQ(report->findings().front().what, "aten::silu");
 }
 
-// The clock has turned off that operators are told, inside a scope that costs nothing.
+// Inside a scope without cost, the clock has disabled the reports of operators.
 TEST(CheckerInAScope, IsToldOfOperators) {
   VirtualClock clock;
   const HardwareProfile profile;
@@ -206,7 +206,7 @@ TEST_F(Checker, ABiasBelongsBehindTheReduction) {
 }
 
 TEST_F(Checker, AGradientOfWhatWasGatheredIsPartial) {
-  // Wrong: backward of a gather takes its own rows, and adds nothing up.
+  // Wrong: backward of a gather takes its own rows instead of a sum.
   const at::Tensor x = same_over({Axis::kDp});
   const KeptTypes kept = checker.ran_forward("gather", {x}, {same_over({Axis::kTp, Axis::kDp})});
   const at::Tensor grad = same_over({Axis::kDp});  // what later modules make of it varies over tp

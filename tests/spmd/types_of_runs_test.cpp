@@ -54,7 +54,7 @@ TEST(TypesOfTheMuseum, NameTwelveWithoutNumbersAndNoneFalsely) {
     const auto report = types_of(config);
     const std::vector<TypeFinding> findings = report->findings();
     const auto named = kNamed.find(exhibit->name);
-    // Weights added to gradients, which are partial, do not go together; the bug is none of an axis, though.
+    // Adding weights to gradients, which are partial, is a type error; the bug belongs to no axis, though.
     if (exhibit->name == std::string("grad-buffer-stale")) {
       EXPECT_NE(first_of(*report), "");
       continue;
@@ -121,7 +121,7 @@ TEST(TypesOfRuns, LearnedSinksAreRight) {
   }
 }
 
-// The kernels of numbers are others than those of shapes.
+// The kernels for real tensors differ from those for shapes.
 TEST(TypesOfRuns, RunsOnNumbersAreRightToo) {
   const FeatureSpace space = composition_space();
   const PairCover cover(space);

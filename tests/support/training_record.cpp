@@ -78,7 +78,7 @@ class RankRecorder {
     for (const OwnedState& owned : optimizer_->owned_state()) {
       const Parameter& whole = *owned.parameter;
       recorder_.weights.put(step_, whole, owned.begin, owned.weight);
-      if (is_away(whole.data)) continue;
+      if (is_freed(whole.data)) continue;
       const at::Tensor used = whole.data.detach().view({-1}).narrow(0, owned.begin, owned.end - owned.begin);
       if (!at::equal(used, owned.weight.to(used.options())))
         recorder_.fault(whole.name + " is not its master on rank " + std::to_string(rank_));
@@ -112,11 +112,11 @@ class RecordedUpdate final : public Optimizer {
     inner_->step(lr);
   }
   bool step_scaled(double lr, double factor) override {
-    if (!inner_->scales_at_once()) return false;  // it is scaled first, and step() then records it
+    if (!inner_->scales_in_update()) return false;  // it is scaled first, and step() then records it
     recorder_->before_update(inner_->states(), factor);
     return inner_->step_scaled(lr, factor);
   }
-  bool scales_at_once() const override { return inner_->scales_at_once(); }
+  bool scales_in_update() const override { return inner_->scales_in_update(); }
   void map_matrices_with(MapMatrices map) override { inner_->map_matrices_with(std::move(map)); }
   void set_weight_decay(double weight_decay) override { inner_->set_weight_decay(weight_decay); }
   void zero_grad() override { inner_->zero_grad(); }

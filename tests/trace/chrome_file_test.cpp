@@ -208,7 +208,7 @@ TEST(ChromeFile, ATraceThatGrowsIsReadAsOneThatIsWrittenAtOnce) {
   EXPECT_EQ(file.world_size, 6);
 }
 
-// A name that comes up later is no reason to know it at the beginning.
+// A name that first appears later need not be known at the beginning.
 TEST(ChromeFile, NamesMayComeUpLater) {
   RankTrace first, second;
   first.names = {"F"};

@@ -118,7 +118,7 @@ std::optional<std::vector<RankTrace>> read_line(const std::string& line, bool fa
   return events.take().ranks;
 }
 
-// Lines that mean the same in other words, or nothing: either both readers agree, or the fast one passes.
+// Lines that mean the same in other words, or nothing: either both readers agree, or the fast one declines.
 TEST(ChromeLines, EveryChangeOfALineIsReadAlikeOrLeftAlone) {
   const std::string letters = "0123456789.-+eE\"\\,:{}[] aftX\x01\x80";
   for (const std::string line :

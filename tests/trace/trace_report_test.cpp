@@ -66,7 +66,7 @@ TEST(TraceReport, AnEmptyRankIsAllZeros) {
   EXPECT_EQ(rank.overlap(), std::nullopt);
 }
 
-// What is not known is no zero: of a trace of phases nothing but its length is, on the wall clock no wait.
+// Unknown is not zero: a trace of phases gives only its length, and the wall clock gives no waits.
 TEST(TraceReport, WhatWasNotRecordedIsNotTold) {
   Event step;
   step.kind = EventKind::kPhase;

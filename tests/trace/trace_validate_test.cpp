@@ -60,13 +60,13 @@ TEST(TraceValidate, ARankThatDroppedEventsOrIsElsewhereIsNotMissed) {
 
 TEST(TraceValidate, FindsMembersThatDisagree) {
   EXPECT_THAT(problems_after([](auto& traces) { traces[1].events[kAllReduce].virtual_end_ns += 1; }),
-              ElementsAre(HasSubstr("all_reduce on dp #0 has other times on rank 1")));
+              ElementsAre(HasSubstr("all_reduce on dp #0 has different times on rank 1")));
   EXPECT_THAT(problems_after([](auto& traces) { traces[1].events[kAllReduce].verb = Verb::kBroadcast; }),
               ElementsAre(HasSubstr("is broadcast on rank 1")));
   EXPECT_THAT(problems_after([](auto& traces) { traces[1].events[kAllReduce].dtype = DType::kFloat64; }),
               ElementsAre(HasSubstr("has dtype fp64 on rank 1")));
   EXPECT_THAT(problems_after([](auto& traces) { traces[1].events[kAllReduce].logical_bytes = 1; }),
-              ElementsAre(HasSubstr("has other bytes on rank 1")));
+              ElementsAre(HasSubstr("has a different number of bytes on rank 1")));
   EXPECT_THAT(problems_after([](auto& traces) { traces[1].events[kAllReduce].sequence = 7; }),
               ElementsAre(HasSubstr("#0 is missing on rank 1"), HasSubstr("#7 is missing on rank 0")));
 }

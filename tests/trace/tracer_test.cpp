@@ -30,7 +30,7 @@ TEST(Tracer, FillsStepAndMicrobatchUnlessGiven) {
   EXPECT_EQ(tracer.trace().events[1].microbatch, 0);
 }
 
-// Whoever recorded before goes on with the indices of its names.
+// Code that recorded before continues with the indices of its names.
 TEST(Tracer, EventsAreTakenPieceByPiece) {
   Tracer tracer(2, "dp2", 3);
   tracer.set_group(Axis::kDp, {0, 2});

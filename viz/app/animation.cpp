@@ -103,7 +103,7 @@ void Animation::add(const Image& frame) {
     return;
   }
   RANKLAB_CHECK(frame.width == last_.width && frame.height == last_.height, ErrorKind::kInternal, .where = "viz",
-                .what = "a frame of an animation has another size");
+                .what = "a frame of an animation has a different size");
   const Change change = change_of(last_, frame);
   const std::string png = png_bytes(change.image);
   control(change.image.width, change.image.height, change.x, change.y);

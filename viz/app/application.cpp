@@ -353,10 +353,9 @@ void Application::open_requested(std::string& path, bool compare) {
       workspace_.load_parity(read_parity_file(asked), asked);
       workspace_.requests.show_panel = "parity";
     } else {
-      RANKLAB_CHECK(!workspace_.goes_on(), ErrorKind::kInvalidArgument, .where = "open",
-                    .what = "a live run is shown, and its window is the way to step it", .got = asked,
-                    .want = "a window without a run that goes on",
-                    .fix = "ranklab viz " + asked + ", in another terminal");
+      RANKLAB_CHECK(!workspace_.has_live_run(), ErrorKind::kInvalidArgument, .where = "open",
+                    .what = "this window shows a live run, which can be stepped only here", .got = asked,
+                    .want = "a window without a live run", .fix = "ranklab viz " + asked + ", in another terminal");
       workspace_.open(asked);
       workspace_.close_parity();
       load_parity_beside();

@@ -13,7 +13,7 @@ const UiCommand kCommands[] = {
     {"File", "Open a trace ...", kCtrl | ImGuiKey_O, "Ctrl+O", action::open_file},
     {"File", "Open the last run", 0, "", action::open_last},
     {"File", "Save a picture of the window", kCtrl | ImGuiKey_S, "Ctrl+S", action::save_picture, false, true},
-    {"File", "Copy a link to this place", kCtrl | ImGuiKey_L, "Ctrl+L", action::copy_link},
+    {"File", "Copy a link to this position", kCtrl | ImGuiKey_L, "Ctrl+L", action::copy_link},
     {"File", "Go to the link in the clipboard", kCtrl | kShift | ImGuiKey_L, "Ctrl+Shift+L", action::paste_link},
     {"File", "Quit", kCtrl | ImGuiKey_Q, "Ctrl+Q", action::quit, false, true},
 

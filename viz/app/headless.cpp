@@ -91,7 +91,7 @@ void animation(const VizRequest& request, const std::string& out_path) {
   const StageScript& script = painter.workspace().stage();
   const TimeRange range = script.window.range;
   RANKLAB_CHECK(!script.empty(), ErrorKind::kInvalidArgument, .where = "viz --headless",
-                .what = "the trace has nothing to play", .want = "events of some length",
+                .what = "the trace has nothing to play", .want = "events with a duration",
                 .fix = "ranklab train --train-iters 3, then the same again");
   Animation animation(kMilliseconds);
   const int frames = std::max(request.frames, 2);
@@ -105,7 +105,7 @@ void animation(const VizRequest& request, const std::string& out_path) {
 }
 
 TraceStore store_of(const VizRequest& request) {
-  RANKLAB_CHECK(!request.traces.empty(), ErrorKind::kInvalidArgument, .where = "viz", .what = "no trace was named",
+  RANKLAB_CHECK(!request.traces.empty(), ErrorKind::kInvalidArgument, .where = "viz", .what = "no trace is given",
                 .want = "a file, or last", .fix = "ranklab viz last");
   TraceStore store = request.traces.size() == 1 ? load_trace(request.traces[0]) : load_traces(request.traces);
   if (request.gpus_per_node > 0) store.set_gpus_per_node(request.gpus_per_node);

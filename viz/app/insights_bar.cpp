@@ -11,7 +11,7 @@ namespace {
 
 const std::vector<Insight>& shown(Workspace& workspace) {
   static const std::vector<Insight> kNone;
-  const bool hidden = !workspace.show_insights || workspace.goes_on() || workspace.store().empty();
+  const bool hidden = !workspace.show_insights || workspace.has_live_run() || workspace.store().empty();
   return hidden ? kNone : workspace.insights();
 }
 

@@ -159,7 +159,7 @@ void TransportBar::links(Workspace& w) {
       w.log(LogLine::Level::kError, error.what());
     }
   }
-  tooltip("where the cursor is; type a place such as step=1,sel=r3/B7 to go there");
+  tooltip("position of the cursor; type one such as step=1,sel=r3/B7 to go there");
   ImGui::SameLine();
   if (ImGui::Button("copy", {copy, 0})) action::copy_link(w);
   tooltip("copy the link (Ctrl+L); Ctrl+Shift+L goes to the one in the clipboard");

@@ -34,7 +34,7 @@ std::string inside_script(const std::string& json) {
 
 std::string stage_page(const TraceStore& store, const StageScript& script, std::optional<int64_t> open_ns) {
   RANKLAB_CHECK(!script.empty(), ErrorKind::kInvalidArgument, .where = "viz --html",
-                .what = "the trace has nothing to play", .got = quote(store.source()), .want = "events of some length",
+                .what = "the trace has nothing to play", .got = quote(store.source()), .want = "events with a duration",
                 .fix = "ranklab train --train-iters 3, then ranklab viz last --html step.html");
   const std::string title = script.title.empty() ? store.source() : script.title;
   return filled_page(page_part("page.html"),

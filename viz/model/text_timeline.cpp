@@ -175,7 +175,7 @@ std::string legend(const TraceStore& store, TimeRange range, bool axes, const Bu
       out += (letters(paint).empty() ? "" : ", ") + std::string(canvas.one_letter(paint));
     out += " " + std::string(name(paint)) + "  ";
   }
-  if (canvas.fills()) out += "= goes on  ";
+  if (canvas.fills()) out += "= continues  ";
   for (size_t c = 0; c < kBubbleCauses; ++c) {
     const auto cause = static_cast<BubbleCause>(c);
     if (report.all.by_cause_ns[c] > 0 && cause != BubbleCause::kHost)

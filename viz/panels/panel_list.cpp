@@ -31,7 +31,7 @@ const PanelRow kPanels[] = {
     {"timeline", "Timeline", "work, bubbles and communication of every rank over time", make<TimelinePanel>},
     {"stage", "Stage", "ranks as rooms: who works, who waits for whom, what travels, what is held", make<StagePanel>},
     {"details", "Selection", "every field of the chosen event; totals of the selected time", make<DetailsPanel>},
-    {"stepper", "Stepper", "stop a live run, go on event by event, breakpoints", make<StepperPanel>},
+    {"stepper", "Stepper", "pause a live run, step event by event, breakpoints", make<StepperPanel>},
     {"what_if", "Schedules", "pipeline schedules side by side for your own p, m and costs", make<WhatIfPanel>},
     {"path", "Critical path", "the longest chain of work, and what would shorten it", make<PathPanel>},
     {"curves", "Curves", "loss, step time, tokens/s ... over steps", make<CurvesPanel>},

@@ -121,15 +121,15 @@ void ParityPanel::controls(const ParityMap& map) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     draw.AddRectFilled(at, {at.x + side, at.y + side}, im_color(parity_paint(level, ground(), false).fill));
     ImGui::Dummy({side, side});
-    tooltip((words_of_level(level) + " of what is allowed").c_str());
+    tooltip((words_of_level(level) + " of the tolerance").c_str());
     ImGui::SameLine(0, 1);
   }
   ImGui::SameLine(0, scaled(6));
   help_marker(
-      "A row is a tensor, in the order in which they depend on each other; a column is a rank. The colour is how far "
-      "its part is from the reference, over what is allowed: pale up to there, beyond it by powers of ten, with a "
-      "cross and the number of times. Nothing: the rank has no part of it. The first wrong tensor has a frame; what "
-      "comes behind it is paler, for it may follow from it.");
+      "A row is a tensor, in the order in which they depend on each other; a column is a rank. The colour is the "
+      "distance of its part from the reference, over the tolerance: pale within the tolerance, darker beyond it by "
+      "powers of ten, with a cross and the multiple. Empty: the rank has no part of it. The first wrong tensor has a "
+      "frame; what comes after it is paler, because it may follow from it.");
 }
 
 bool ParityPanel::narrow() const { return cell_width_ < text_width("88 0e88") + scaled(4); }

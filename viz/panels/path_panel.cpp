@@ -81,7 +81,7 @@ void PathPanel::what_if(Workspace& workspace) {
   if (!ImGui::BeginTable("gains", 5, ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit))
     return;
   ImGui::TableSetupScrollFreeze(0, 1);
-  for (const char* heading : {"if this were free", "on the path", "gain", "whole then", "then most is"})
+  for (const char* heading : {"if this were free", "on the path", "gain", "new makespan", "next bottleneck"})
     ImGui::TableSetupColumn(heading);
   ImGui::TableHeadersRow();
   for (const WhatIf& row : rows) {
@@ -151,7 +151,7 @@ void PathPanel::stay_row(Workspace& workspace, const CriticalPath& path, const P
       open_.insert(number);
     workspace.camera.show(stay.range, 0.05);
   }
-  tooltip("a click shows the stay and lists its segments");
+  tooltip("a click shows this part of the path in the timeline and lists its segments");
   ImGui::TableNextColumn();
   text(strprintf("r%d", store.rank(stay.rank_index).global_rank));
   ImGui::TableNextColumn();

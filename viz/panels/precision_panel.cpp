@@ -109,8 +109,8 @@ void PrecisionPanel::controls(Workspace& workspace, const PrecisionTable& all) {
     ImGui::EndCombo();
   }
   tooltip(
-      "tensor-parallel ranks have parts of a tensor, data-parallel ranks the same one of other tokens: all together "
-      "are added up");
+      "tensor-parallel ranks have parts of a tensor, data-parallel ranks the same tensor for other tokens: their "
+      "statistics are added up");
   same_line_if_fits(scaled(190));
   const int step = all.step_at(workspace.step());
   const auto place = std::lower_bound(all.steps.begin(), all.steps.end(), step);
@@ -123,7 +123,7 @@ void PrecisionPanel::controls(Workspace& workspace, const PrecisionTable& all) {
   ImGui::EndDisabled();
   same_line_if_fits(scaled(60));
   help_marker(
-      "Underflow: numbers that were not zero and are afterwards (-0, too); zeros that went in do not count.\n"
+      "Underflow: nonzero numbers that became zero (or -0); zeros of the input do not count.\n"
       "Saturated: beyond the largest number of the format before rounding.\nSQNR: power of the numbers over power of "
       "their errors.\nOnly every few steps are sampled (--precision-stats-interval), of several microbatches the "
       "first.");
@@ -284,8 +284,7 @@ void PrecisionPanel::requantize_line(const TensorSample& sample) {
                 percent(estimate.saturated_share).c_str(), decibels(estimate.sqnr_db).c_str());
   same_line_if_fits(text_width(lost));
   text(lost);
-  tooltip(
-      "estimated from the histogram, with one scale for the whole tensor; blocks with scales of their own lose less");
+  tooltip("estimated from the histogram, with one scale for the whole tensor; scales per block lose less");
   same_line_if_fits(scaled(300));
   dim_text(strprintf("the run: %s %%, %s %%, %s dB", percent(sample.underflow_share()).c_str(),
                      percent(sample.saturated_share()).c_str(), decibels(sample.sqnr_db()).c_str()));

@@ -68,17 +68,17 @@ void StepperPanel::commands(StepperControl& stepper, const StepperState& state) 
   if (ImGui::Button("continue")) stepper.resume();
   ImGui::SameLine(0, scaled(12));
   if (ImGui::Button("event")) stepper.step_events(1);
-  tooltip("the parked rank with the smallest virtual time goes on to its next boundary");
+  tooltip("the parked rank with the smallest virtual time advances to its next boundary");
   ImGui::SameLine();
   if (ImGui::Button("microbatch")) stepper.step_microbatch();
-  tooltip("every rank goes on to its first action of another microbatch");
+  tooltip("every rank advances to its first action of another microbatch");
   ImGui::SameLine();
   if (ImGui::Button("step")) stepper.step_training(1);
-  tooltip("every rank goes on to the begin of the next training step");
+  tooltip("every rank advances to the beginning of the next training step");
   ImGui::EndDisabled();
   dim_text(where_text(state));
   if (running) return;
-  tooltip("a hash of every boundary that every rank has come to: the same on each run that was stopped here");
+  tooltip("a hash of all boundaries that the ranks have reached: equal in every run that was paused here");
 }
 
 std::string where_text(const StepperState& state) {
@@ -86,7 +86,7 @@ std::string where_text(const StepperState& state) {
   return strprintf("step %d   state %016" PRIx64, current_step(state), state.hash);
 }
 
-bool is_told(const StepperState& state, const RankState& rank) {
+bool is_up_to_date(const StepperState& state, const RankState& rank) {
   const bool stands = state.mode == StepperMode::kPaused || state.mode == StepperMode::kPausing;
   return stands || rank.activity != RankActivity::kRunning;
 }
@@ -125,7 +125,7 @@ void StepperPanel::ranks(Workspace& workspace, StepperControl& stepper, const St
       dim_text("waits for " + join(std::span<const int>(rank.waits_for), " "));
     }
     ImGui::TableNextColumn();
-    const bool told = is_told(state, rank);
+    const bool told = is_up_to_date(state, rank);
     if (told) right_text(human_ns(static_cast<double>(rank.virtual_ns)));
     ImGui::TableNextColumn();
     if (told) right_text(strprintf("%lld", static_cast<long long>(rank.events)));

@@ -12,7 +12,7 @@ namespace ranklab::viz {
 std::string where_text(const StepperState& state);
 // Whether a rank's time and events are up to date: a running rank reports them only when it stops, and one that ran to
 // the end does not report them.
-bool is_told(const StepperState& state, const RankState& rank);
+bool is_up_to_date(const StepperState& state, const RankState& rank);
 
 class StepperPanel final : public Panel {
  public:

@@ -219,11 +219,11 @@ void WhatIfPanel::run_status() {
 }
 
 void WhatIfPanel::run_buttons(Workspace& workspace, const WhatIfResult& result) {
-  const bool live = workspace.goes_on();
+  const bool live = workspace.has_live_run();
   ImGui::BeginDisabled(live || run_.running());
   if (ImGui::SmallButton("run it")) start(workspace, result);
   ImGui::EndDisabled();
-  tooltip(live             ? "not beside a live run: its trace would replace the live one"
+  tooltip(live             ? "not during a live run: its trace would replace the live one"
           : run_.running() ? "one run at a time"
                            : "trains three steps with it on generated sentences, in a process of its own, and opens "
                              "the trace; its files go when the window closes");

@@ -165,14 +165,14 @@ void Coordinator::handle_hello(Connection& connection, const Frame& frame) {
     return;
   }
   const Hello hello = unpack_hello(in);
-  std::optional<Refusal> refusal = doubts_who_it_is(connection, hello);
-  if (!refusal) refusal = doubts_where_it_belongs(hello);
+  std::optional<Refusal> refusal = check_identity(connection, hello);
+  if (!refusal) refusal = check_membership(hello);
   if (refusal) return refuse(connection, std::move(*refusal));
   welcome(connection, hello);
 }
 
-std::optional<Coordinator::Refusal> Coordinator::doubts_who_it_is(const Connection& connection,
-                                                                  const Hello& hello) const {
+std::optional<Coordinator::Refusal> Coordinator::check_identity(const Connection& connection,
+                                                                const Hello& hello) const {
   if (hello.version != kProtocolVersion) {
     return Refusal{.text = {.where = "rendezvous, " + rank_name(hello.rank),
                             .what = "the ranks run different versions of ranklab",
@@ -192,13 +192,13 @@ std::optional<Coordinator::Refusal> Coordinator::doubts_who_it_is(const Connecti
   return Refusal{
       .text = {.where = "rendezvous, " + rank_name(hello.rank),
                .what = "without a token all ranks are processes of one user",
-               .got = user ? "user " + std::to_string(*user) : "a TCP connection, which does not tell the user",
+               .got = user ? "user " + std::to_string(*user) : "a TCP connection, which does not reveal the user",
                .want = "user " + std::to_string(::geteuid()) + ", as of rank 0, over its unix socket",
                .fix = "export RANKLAB_RUN_TOKEN=$(openssl rand -hex 32), the same for every rank"},
       .try_again = !user};
 }
 
-std::optional<Coordinator::Refusal> Coordinator::doubts_where_it_belongs(const Hello& hello) const {
+std::optional<Coordinator::Refusal> Coordinator::check_membership(const Hello& hello) const {
   const std::string rank = rank_name(hello.rank);
   if (hello.run_id != options_.run_id || hello.attempt != options_.attempt) {
     return Refusal{.text = {.where = "rendezvous, " + rank,
@@ -309,7 +309,7 @@ void Coordinator::check_times() {
 }
 
 // Reports missing ranks while they are waited for, at increasing intervals.
-void Coordinator::tell_who_is_missing(Clock::time_point now) {
+void Coordinator::report_missing_ranks(Clock::time_point now) {
   if (age(now, begin_) < next_word_) return;
   std::vector<int> missing;
   for (int rank = 0; rank < options_.world_size; ++rank)
@@ -325,7 +325,7 @@ void Coordinator::tell_who_is_missing(Clock::time_point now) {
 
 void Coordinator::check_join_deadline(Clock::time_point now) {
   if (run_->first_error()) return;
-  if (age(now, begin_) < options_.join_timeout) return tell_who_is_missing(now);
+  if (age(now, begin_) < options_.join_timeout) return report_missing_ranks(now);
   std::vector<std::string> here;
   std::vector<int> missing;
   for (int rank = 0; rank < options_.world_size; ++rank) {

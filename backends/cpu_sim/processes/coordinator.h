@@ -75,15 +75,15 @@ class Coordinator {
   void read(Connection& connection);
   void handle(Connection& connection, const Frame& frame);
   void handle_hello(Connection& connection, const Frame& frame);
-  std::optional<Refusal> doubts_who_it_is(const Connection& connection, const Hello& hello) const;
-  std::optional<Refusal> doubts_where_it_belongs(const Hello& hello) const;
+  std::optional<Refusal> check_identity(const Connection& connection, const Hello& hello) const;
+  std::optional<Refusal> check_membership(const Hello& hello) const;
   void welcome(Connection& connection, const Hello& hello);
   void refuse(Connection& connection, Refusal refusal);
   void store(Connection& connection, const Frame& frame);
   void lose(Connection& connection);
   void check_times();
   void check_join_deadline(Clock::time_point now);
-  void tell_who_is_missing(Clock::time_point now);
+  void report_missing_ranks(Clock::time_point now);
   void spread_news();
   void tell(Connection& member, const Error& error);
   void send(Connection& connection, FrameType type, const std::string& payload = {});

@@ -200,7 +200,7 @@ class ProcessWorld final : public World {
       if (!failed_at) failed_at = Clock::now();
       if (Clock::now() - *failed_at < options_.grace) continue;
       // Only this process can say where its own rank is.
-      say_where_thread_is("rank " + std::to_string(options_.env.rank), rank);
+      report_where_thread_is("rank " + std::to_string(options_.env.rank), rank);
       leave(failure->first, failure->known_to_rank_zero);
     }
   }

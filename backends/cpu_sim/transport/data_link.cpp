@@ -86,17 +86,17 @@ void DataLink::flush() {
     message.msg_iov = parts.data();
     message.msg_iovlen = payload > 0 ? 2 : 1;
     const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0 && later()) return watch_for_room(true);
+    if (sent < 0 && later()) return watch_for_space(true);
     if (sent < 0) return end(reason(sent));
     out.written += static_cast<size_t>(sent);
     if (out.written < sizeof out.header + payload) continue;
     if (out.op) out.op->at.buffer->complete(Direction::kSend, out.op->peer);
     out_.pop_front();
   }
-  watch_for_room(false);
+  watch_for_space(false);
 }
 
-void DataLink::watch_for_room(bool on) {
+void DataLink::watch_for_space(bool on) {
   if (on == watches_for_room_) return;
   watches_for_room_ = on;
   epoll_event event{};

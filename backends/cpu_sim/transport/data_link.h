@@ -78,7 +78,7 @@ class DataLink {
   void start(const LinkSlot& slot, LinkOperation op, uint64_t wanted);
   void queue(Kind kind, const LinkSlot& slot, uint64_t length, std::optional<LinkOperation> op = std::nullopt);
   void flush();
-  void watch_for_room(bool on);
+  void watch_for_space(bool on);
   bool read_header();
   bool read_payload();
   void take(Header header);

@@ -102,7 +102,7 @@ void compare_calls(Rendezvous& rendezvous, const Group& group, int serial, const
     const StoredCall theirs = StoredCall::unpack(rendezvous.get(key + std::to_string(member), global_rank));
     RANKLAB_CHECK(fit(mine, static_cast<size_t>(group.group_rank), theirs, static_cast<size_t>(member)),
                   ErrorKind::kCommunication, .where = "nccl " + group.label() + " #" + std::to_string(sequence),
-                  .what = "members call different things",
+                  .what = "members make different calls",
                   .got = "rank " + std::to_string(group.global_rank()) + ": " + mine.show() + "; rank " +
                          std::to_string(global_rank) + ": " + theirs.show(),
                   .want = "the same call on every member", .fix = "look at both places");

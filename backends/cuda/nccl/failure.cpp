@@ -18,7 +18,7 @@ void Failure::set_unwinding() {
   const std::lock_guard lock(mutex_);
   if (error_) return;
   error_.emplace(ErrorKind::kCommunication,
-                 ErrorText{.what = "this rank gave up, and its GPU does not come to rest", .fix = "see its log"});
+                 ErrorText{.what = "this rank gave up, and its GPU does not become idle", .fix = "see its log"});
   unwinding_ = set_ = true;
 }
 
@@ -37,7 +37,7 @@ void Failure::throw_if_set() const {
   throw *get();
 }
 
-std::optional<Error> Failure::take_to_tell() {
+std::optional<Error> Failure::take_unreported() {
   const std::lock_guard lock(mutex_);
   if (!std::exchange(tell_, false)) return std::nullopt;
   return error_;

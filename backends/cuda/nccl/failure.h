@@ -24,7 +24,7 @@ class Failure {
   std::optional<Error> get() const;
   void throw_if_set() const;
   // The error to report to the other ranks; returned only once.
-  std::optional<Error> take_to_tell();
+  std::optional<Error> take_unreported();
 
  private:
   mutable std::mutex mutex_;

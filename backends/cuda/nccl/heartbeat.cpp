@@ -49,7 +49,7 @@ void Heartbeat::stop() {
 
 void Heartbeat::run() {
   for (;;) {
-    if (const std::optional<Error> mine = failure_.take_to_tell()) rendezvous_.report_failure(mine->what());
+    if (const std::optional<Error> mine = failure_.take_unreported()) rendezvous_.report_failure(mine->what());
     try {
       beat();
     } catch (const Error& error) {
@@ -66,7 +66,7 @@ void Heartbeat::run() {
     std::unique_lock lock(mutex_);
     if (stop_came_.wait_for(lock, options_.period, [this] { return stop_; })) break;
   }
-  if (const std::optional<Error> mine = failure_.take_to_tell()) rendezvous_.report_failure(mine->what());
+  if (const std::optional<Error> mine = failure_.take_unreported()) rendezvous_.report_failure(mine->what());
 }
 
 void Heartbeat::beat() {

@@ -17,7 +17,7 @@ namespace {
 // Prints where the rank's thread is, since it does not return, then the error in the format of the command line, and
 // exits.
 void leave(const Error& error, const std::string& who, pthread_t rank) {
-  say_where_thread_is(who, rank);
+  report_where_thread_is(who, rank);
   std::fprintf(stderr, "ranklab: error: %s\n", error.what());
   std::fflush(stderr);  // not stdout, whose lock another thread may hold forever
   ::_exit(exit_code(error.kind()));

@@ -101,7 +101,7 @@ std::string Rendezvous::get_within(const std::string& key, int from_global_rank,
     if (poll % kFailureCheckEvery == 0) check_failure();
     RANKLAB_CHECK(limit.count() == 0 || std::chrono::steady_clock::now() - begin < limit, ErrorKind::kTimeout,
                   .where = "cuda rendezvous, rank " + std::to_string(env_.rank),
-                  .what = "rank " + std::to_string(from_global_rank) + " did not come",
+                  .what = "rank " + std::to_string(from_global_rank) + " did not arrive",
                   .got = "nothing for " + std::to_string(limit.count()) + " ms", .want = "its entry " + key,
                   .fix = "see that rank's log; every rank must ask for the same groups in the same order");
     std::this_thread::sleep_for(kPollInterval);

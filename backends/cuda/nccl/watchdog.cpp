@@ -87,11 +87,11 @@ void Watchdog::guard() {
     if (!hang) hang = driver_hang(now);
     if (hang) hangs(*hang);
   }
-  if (failure_.is_set()) see_to_the_end();
+  if (failure_.is_set()) await_end();
 }
 
 // Ends the process even if aborting itself waits for the GPU, or the rank's thread is blocked forever.
-void Watchdog::see_to_the_end() {
+void Watchdog::await_end() {
   std::thread aborting([this] {
     abort_all();
     const std::lock_guard lock(stop_mutex_);
@@ -160,7 +160,7 @@ std::optional<Watchdog::Hang> Watchdog::host_hang(Clock::time_point now) {
 std::optional<Watchdog::Hang> Watchdog::driver_hang(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   if (!looking_at_ || !late(looking_at_->second, now, options_.hang_timeout)) return std::nullopt;
-  return Hang{looking_at_->first + " (the GPU's driver lets nobody ask)", options_.hang_timeout};
+  return Hang{looking_at_->first + " (the GPU's driver does not answer)", options_.hang_timeout};
 }
 
 std::optional<Watchdog::Hang> Watchdog::look_at(WatchedComm& comm, Clock::time_point now) {

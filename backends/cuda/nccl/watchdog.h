@@ -106,7 +106,7 @@ class Watchdog {
   void guard();
   std::optional<Hang> host_hang(Clock::time_point now);
   std::optional<Hang> driver_hang(Clock::time_point now);
-  void see_to_the_end();
+  void await_end();
 
   void hangs(const Hang& hang);
   void abort_all();

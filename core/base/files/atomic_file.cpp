@@ -34,7 +34,7 @@ std::string free_bytes(const std::string& folder) {
   return ", " + human_bytes(static_cast<double>(room.f_bavail) * static_cast<double>(room.f_frsize)) + " free";
 }
 
-int again_if_interrupted(const auto& call) {
+int retry_if_interrupted(const auto& call) {
   int result = 0;
   do {
     result = call();
@@ -61,7 +61,7 @@ AtomicFile::AtomicFile(std::string path, ErrorText words, AtomicFileOptions opti
   constexpr int kTries = 100;
   for (int i = 0; i < kTries && fd_ < 0; ++i) {
     temporary_ = fresh_name(path_);
-    fd_ = again_if_interrupted([this] {
+    fd_ = retry_if_interrupted([this] {
       return options_.calls->open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     });
     if (fd_ < 0 && errno != EEXIST) break;
@@ -100,11 +100,11 @@ void AtomicFile::seek(uint64_t offset) {
 
 // After any error but EINTR the kernel may have dropped the dirty pages: a second sync would report success.
 void AtomicFile::sync(int fd, const char* call) {
-  if (again_if_interrupted([&] { return options_.calls->sync(fd); }) != 0) refuse(call);
+  if (retry_if_interrupted([&] { return options_.calls->sync(fd); }) != 0) refuse(call);
 }
 
 void AtomicFile::sync_folder() {
-  const int folder = again_if_interrupted(
+  const int folder = retry_if_interrupted(
       [this] { return options_.calls->open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0); });
   if (folder < 0) refuse("open the folder");
   try {

@@ -186,7 +186,7 @@ void read_local(ModelConfig& c, const HfValue& value, const std::string& where, 
 constexpr const char *kOldForm = "rope_scaling", *kNewForm = "rope_parameters";
 
 // An empty object counts as absent.
-bool is_said(const HfValue& value) {
+bool is_given(const HfValue& value) {
   if (value.is_null()) return false;
   if (!value.json().is_object()) value.refuse_damaged("an object");
   return !value.json().empty();
@@ -219,7 +219,7 @@ void read_new_form(ModelConfig& c, const Members& outer, const std::string& path
       members.value(key).refuse("no such key: the class reads full_attention and sliding_attention alone");
   }
   const HfValue full = members.value("full_attention");
-  if (is_said(full)) read_parameters(c, Members(full.json(), where + "full_attention.", path), outer);
+  if (is_given(full)) read_parameters(c, Members(full.json(), where + "full_attention.", path), outer);
   read_local(c, members.value("sliding_attention"), where + "sliding_attention.", path);
 }
 
@@ -288,7 +288,7 @@ void read_hf_rope(ModelConfig& c, const HfJson& file, const std::string& path) {
   read_share(c, outer);
   c.rope_theta = outer.number("rope_theta", c.rope_theta);
   ModelConfig older = c;
-  const bool has_old = is_said(outer.value(kOldForm)), has_new = is_said(outer.value(kNewForm));
+  const bool has_old = is_given(outer.value(kOldForm)), has_new = is_given(outer.value(kNewForm));
   if (has_new) read_new_form(c, outer, path);
   if (!has_old) return;
   read_old_form(older, outer, path);

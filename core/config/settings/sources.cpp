@@ -135,11 +135,11 @@ RunPlan resolve(const TrainConfig& config, const std::map<std::string, std::stri
     for (const ConfigField& field : config_fields()) {
       const auto origin = origins.find(field.key);
       if (!is_given(origins, field.key)) continue;
-      const bool told = std::any_of(field.flags.begin(), field.flags.end(), [&](const std::string& flag) {
+      const bool mentioned = std::any_of(field.flags.begin(), field.flags.end(), [&](const std::string& flag) {
         return mentions(text.what + "\n" + text.got + "\n" + text.want, flag);
       });
       const bool says_flag = origin->second.starts_with("flag ");
-      if (told) named.push_back(says_flag ? origin->second : field.key + " from " + origin->second);
+      if (mentioned) named.push_back(says_flag ? origin->second : field.key + " from " + origin->second);
     }
     if (!named.empty()) text.where = join(named, ", ");
     throw Error(error.kind(), text);

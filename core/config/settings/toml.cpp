@@ -69,7 +69,7 @@ std::string value_text(const ConfigField& field, const toml::node& node, const s
                                             .what = field.key + " has the wrong type",
                                             .got = "a value of type " + toml_type_name(node),
                                             .want = type_name(field),
-                                            .fix = "correct it there; ranklab config schema tells each type"});
+                                            .fix = "correct it there; ranklab config schema lists each type"});
 }
 
 [[noreturn]] void refuse_unknown(const std::string& key, const std::string& place) {

@@ -82,7 +82,8 @@ std::unique_ptr<TokenInput> open_nanogpt(const std::string& path, const InputFor
                  "pass --from fineweb");
   if (file->size_bytes() % sizeof(uint16_t) != 0)
     refuse_input(path, "", "half a token at the end", std::to_string(file->size_bytes()) + " bytes",
-                 "an even number: 2 bytes a token", "copy or write the file again; make shards of text without --from");
+                 "an even number: 2 bytes per token",
+                 "copy or write the file again; make shards of text without --from");
   return std::make_unique<TokenFileInput>(std::move(file), 0);
 }
 

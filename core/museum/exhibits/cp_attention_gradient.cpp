@@ -9,9 +9,9 @@ const Exhibit cp_attention_gradient = {
     .title = "attention's gradient misses a block of the ring",
     .what_happened =
         "Context-parallel attention passes keys and values around a ring, and their gradients with them. "
-        "Holding a run with context parallelism against one card, users of Megatron-LM found all gradients "
+        "Comparing a run with context parallelism with one on a single GPU, users of Megatron-LM found all gradients "
         "right to half an epsilon down to the attention of the last layer, and there queries, keys and values "
-        "off by up to 1.14 of their size; the error then polluted all layers below. Nothing had failed. The "
+        "off by up to 1.14 times their size; the error then polluted all layers below. Nothing had failed. The "
         "report does not name the line, in Transformer Engine's AttnFuncWithCPAndKVP2P. Here the block of the "
         "last hop is left out of backward, which makes all three gradients wrong in the same way.",
     .citation = "Megatron-LM issue 1464, Transformer Engine issue 1557 (March 2025)",

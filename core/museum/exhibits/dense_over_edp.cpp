@@ -8,10 +8,10 @@ const Exhibit dense_over_edp = {
     .kind = BugKind::kWrongGroup,
     .title = "dense gradients are summed over the ranks that share experts",
     .what_happened =
-        "Expert parallelism knows two groups: all data-parallel ranks hold the dense weights, and only those "
+        "Expert parallelism has two groups: all data-parallel ranks hold the dense weights, and only those "
         "with the same experts hold an expert. nano-train reduced dense gradients with the expert rank fixed, "
-        "so replicas with other experts never heard of each other and drifted apart, against its own design "
-        "document. Megatron-LM has a test for this kind: it fills gradients with 2 to the power of the rank, "
+        "so replicas with different experts never exchanged dense gradients and drifted apart, contrary to its own "
+        "design document. Megatron-LM has a test for this kind: it fills gradients with 2 to the power of the rank, "
         "so that the sum names exactly the ranks that took part. Here the reducer of dense gradients gets the "
         "group of the experts.",
     .citation =

@@ -17,7 +17,7 @@ const Exhibit dropout_seed_per_rank = {
     .citation = "tt-metal pull request 16823 (January 2025), issue 55947 (September 2026)",
     .url = "https://github.com/tenstorrent/tt-metal/issues/55947",
     .flags = "--tp 2 --dp 1 --no-sequence-parallel --hidden-dropout 0.1",
-    .look_for = "activations that are copies differ over tp behind the embedding's dropout",
+    .look_for = "activations that are copies differ over tp after the embedding's dropout",
     .guilty_module = "embedding*",
     .guilty_axis = "tp"};
 

@@ -8,9 +8,9 @@ const Exhibit dualpipe_unmerged = {
     .kind = BugKind::kMissingSum,
     .title = "DualPipe's two directions keep their gradients to themselves",
     .what_happened =
-        "DualPipe runs microbatches through the pipeline from both ends, with two copies of the model: each "
-        "rank has a stage of either direction. The example code makes two sets of weights and says nothing of "
-        "an optimizer. A user worked out in the project's issues that updating one would leave the other "
+        "DualPipe runs microbatches through the pipeline from both ends, with two copies of the model: each rank has "
+        "one stage of each direction. The example code creates two sets of weights and does not mention an optimizer. "
+        "A user worked out in the project's issues that updating one would leave the other "
         "behind, and that gradients of rank 0 and rank 7 must be reduced together; the answer was to treat "
         "such ranks as data-parallel. Without it each direction trains a model on half of the microbatches. "
         "Here the sum over the two holders is left out for all but the embedding.",

@@ -17,7 +17,7 @@ const Exhibit empty_expert_skips = {
     .citation = "Megatron-LM pull request 4851 (May 2026); PaddleFormers pull request 3010 (November 2025)",
     .url = "https://github.com/NVIDIA/Megatron-LM/pull/4851",
     .flags = "--dp 8 --ep 8 --num-experts 8 --moe-router-topk 1 --seq-length 2",
-    .look_for = "the verdict: one rank is in another call than its peers, who exchange gradients of tokens",
+    .look_for = "the verdict: one rank is in a different call than its peers, who exchange gradients of tokens",
     .guilty_module = "layers.*.mlp*",
     .guilty_axis = "ep"};
 

@@ -13,7 +13,7 @@ const Exhibit loss_scale_unsynced = {
         "ranks agreed on the overflow. All skipped the step together, but only the module that overflowed had "
         "halved its scale: a test reads 4 and 8. From then on the loss is scaled by one rank's number and "
         "gradients are unscaled by another's, with no sign of it but gradients that are off by a power of "
-        "two. Here a rank's scaler hears of its own overflows only.",
+        "two. Here a rank's scaler learns only of its own overflows.",
     .citation = "Megatron-Bridge pull request 5591 (August 2026)",
     .url = "https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/5591",
     .flags = "--pp 2 --dp 1 --fp16 --initial-loss-scale 4194304",

@@ -13,7 +13,7 @@ const Exhibit norm_averaged = {
         "the mean is too small by the number of ranks. The hook was also registered before the engine was made, and "
         "never ran. The fix moved it and made it a sum; its author printed gradients and weights to see the copies "
         "agree, and noted that norm weights moved much more slowly than without sequence parallelism. AdamW hides "
-        "such a factor in its own division, so the loss tells little; a comparison of gradients tells it at once.",
+        "such a factor in its own division, so the loss shows little; a comparison of gradients shows it at once.",
     .citation = "GPT-NeoX pull request 1259 (August 2024)",
     .url = "https://github.com/EleutherAI/gpt-neox/pull/1259",
     .flags = "--tp 4",

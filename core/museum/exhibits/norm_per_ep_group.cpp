@@ -8,8 +8,8 @@ const Exhibit norm_per_ep_group = {
     .kind = BugKind::kMissingSum,
     .title = "each ep rank clips by a norm of its own",
     .what_happened =
-        "NeMo Automodel's clipping summed a parameter's squares over the mesh axes that the parameter knew "
-        "of. Its experts were plain tensors that knew none, so every ep rank had another norm, of the dense "
+        "NeMo Automodel's clipping summed a parameter's squares over the mesh axes that the parameter was annotated "
+        "with. Its experts were plain tensors without annotations, so every ep rank had a different norm, of the dense "
         "weights and its own experts, and clipped by it. Dense weights are shared by the ranks and were "
         "scaled by different factors: copies drift. On a test of two ranks the norms were 40.2 and 4.0, and "
         "every log showed a number that looked fine. Here the squares of experts are not summed over ep.",

@@ -12,7 +12,7 @@ const Exhibit norm_unreduced = {
         "norm's weight is a part of a sum over the tp ranks. Megatron-LM marked the norms of its layers for that sum, "
         "but the final norm slipped through. A user printed the main gradients of final_layernorm.weight before the "
         "optimizer's step and found four different tensors on four ranks. No error was raised and the loss fell as "
-        "usual, while each rank trained a final norm of its own. Here the final norm is not marked for the sum, at "
+        "usual, while each rank trained its own final norm. Here the final norm is not marked for the sum, at "
         "the place where norms are made.",
     .citation = "Megatron-LM issue 1446 (March 2025)",
     .url = "https://github.com/NVIDIA/Megatron-LM/issues/1446",

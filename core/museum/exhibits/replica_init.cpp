@@ -6,10 +6,10 @@ const Exhibit replica_init = {
     .name = "replica-init",
     .bug = InjectedBug::kReplicaInit,
     .kind = BugKind::kNotSynchronized,
-    .title = "groups of replicas begin with different weights",
+    .title = "groups of replicas start with different weights",
     .what_happened =
-        "OLMo-core drew each rank's part of a weight with a seed of its own. FSDP shards do not compare "
-        "notes: unlike DDP, PyTorch's fully_shard broadcasts nothing, so with hybrid sharding each replica "
+        "OLMo-core drew each rank's part of a weight with a seed of its own. FSDP does not synchronize initial "
+        "weights: unlike DDP, PyTorch's fully_shard broadcasts nothing, so with hybrid sharding each replica "
         "group trained a model of its own, and gradients of different models were averaged. A later change "
         "made the run that was hit look better after a restart, because the checkpoint held the first group's "
         "weights only, which then all groups loaded. The fix draws the same whole tensors whatever the "

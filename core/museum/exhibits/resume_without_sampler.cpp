@@ -6,7 +6,7 @@ const Exhibit resume_without_sampler = {
     .name = "resume-without-sampler",
     .bug = InjectedBug::kResumeRestartsData,
     .kind = BugKind::kLostState,
-    .title = "a resumed run begins the data anew",
+    .title = "a resumed run restarts the data from the beginning",
     .what_happened =
         "Model and optimizer are in the checkpoint, the position in the data is not: the resumed run trains "
         "on what it has seen. In entrenar a run resumed at step 25,000 read its first shards again; "

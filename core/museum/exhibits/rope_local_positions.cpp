@@ -11,7 +11,7 @@ const Exhibit rope_local_positions = {
         "A context-parallel rank has a part of each sequence and must rotate queries and keys by positions in "
         "the whole. In Megatron-LM's multimodal rotary embedding the call that takes the rank's part did not "
         "get the context-parallel group, and cut along the wrong dimension. Attention depends on differences "
-        "of positions only, so within a part all is right, and only between parts distances are wrong: a "
+        "of positions only, so within a part everything is right, and only distances between parts are wrong: the "
         "model trains, and is worse at long range. Here each rank uses the table's first rows.",
     .citation = "Megatron-LM pull request 1612 (June 2025)",
     .url = "https://github.com/NVIDIA/Megatron-LM/pull/1612",

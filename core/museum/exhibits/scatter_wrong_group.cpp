@@ -10,8 +10,8 @@ const Exhibit scatter_wrong_group = {
     .what_happened =
         "With sequence parallelism each tp rank keeps its part of the embedded sequence. Megatron's LLaVA "
         "model scattered the embeddings without passing its own group, so each rank kept the part that its "
-        "number in the global tensor-parallel layout gave it, which is another one where the model has a "
-        "group of its own. GPT-NeoX had a reduce-scatter without its group as well: it harmed convergence as "
+        "number in the global tensor-parallel layout gave it, which differs where the model has its own group. "
+        "GPT-NeoX had a reduce-scatter without its group as well: it harmed convergence as "
         "soon as the model-parallel group was not all ranks. Shapes are right and every rank has some part, "
         "so nothing stops. Here the parts go to the ranks in reverse order.",
     .citation = "Megatron-LM issue 7452, finding 7 (September 2026); GPT-NeoX pull request 1281 (September 2024)",

@@ -9,11 +9,11 @@ const Exhibit tied_embedding_unsynced = {
     .title = "the two copies of a tied embedding are not summed over pp",
     .what_happened =
         "A model that uses its embedding as output head has the weight on the first and on the last pipeline "
-        "stage, and the two gradients must be added. Piper duplicated the weight and left out the sum, and "
-        "Cornstarch notes the same as to be done: wrong weights until then. The copies part at the first "
-        "update: the first learns as an embedding only, the last as a head only. The loss falls, for two "
-        "untied matrices are a fine model, too, only not the one that was asked for and not one that a "
-        "checkpoint can hold. Here the sum over stages leaves the embedding out.",
+        "stage, and the two gradients must be added. Piper duplicated the weight and left out the sum, and Cornstarch "
+        "lists the same sum as still missing: weights are wrong until then. The copies diverge at the first update: "
+        "the first learns as an embedding only, the last as a head only. The loss falls, because two untied matrices "
+        "are a valid model, too, but not the requested one and not one that a checkpoint can hold. Here the sum over "
+        "stages leaves the embedding out.",
     .citation = "Piper issue 13 (July 2026); Cornstarch pull request 16 (July 2024)",
     .url = "https://github.com/uw-syfi/piper/issues/13",
     .flags = "--pp 2 --dp 1 --tie-embeddings",

@@ -68,7 +68,7 @@ void split_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeT
   if (TypeWatch* watch = type_watch_of_thread)
     for (const at::Tensor& heads : {h.q, h.k, h.v}) watch->is_made_of(heads, qkv);
   RANKLAB_CHECK(!rope.defined() || rope.cos_SD.scalar_type() == kernel_wide_type(qkv), ErrorKind::kInternal,
-                .where = "causal_attention", .what = "the rotary table has another type than it is read in",
+                .where = "causal_attention", .what = "the rotary table has a different type than its reader expects",
                 .got = c10::toString(rope.cos_SD.scalar_type()), .want = c10::toString(kernel_wide_type(qkv)));
   if (const DeviceKernels* device = device_kernels_of(qkv)) {
     device->split_qkv(device_qkv(qkv, shape, rope, h));

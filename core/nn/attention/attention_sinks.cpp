@@ -38,7 +38,7 @@ at::Tensor products_of_rows(const at::Tensor& a, const at::Tensor& b, at::Scalar
 
 }  // namespace
 
-void tell_made_of(const SoftmaxedHeads& results, const at::Tensor& queries) {
+void report_kernel_results(const SoftmaxedHeads& results, const at::Tensor& queries) {
   TypeWatch* watch = type_watch_of_thread;
   if (watch == nullptr) return;
   watch->is_made_of(results.out, queries);

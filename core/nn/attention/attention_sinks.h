@@ -13,7 +13,7 @@
 namespace ranklab {
 
 // Tells this thread's TypeWatch that `results` were computed from the queries by a kernel, which it cannot follow.
-void tell_made_of(const SoftmaxedHeads& results, const at::Tensor& queries);
+void report_kernel_results(const SoftmaxedHeads& results, const at::Tensor& queries);
 // Merges the sinks into `results` [B, heads, S, D], computed over all keys of S queries, in place. sinks [heads], of
 // any type.
 void join_sinks(const SoftmaxedHeads& results, const at::Tensor& sinks);

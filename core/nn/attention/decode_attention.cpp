@@ -20,7 +20,7 @@ void check_room(const AttentionCache& cache, int64_t positions) {
   if (cache.window > 0) return;
   RANKLAB_CHECK(cache.positions + positions <= cache.capacity(), ErrorKind::kInvalidArgument, .where = "decoding",
                 .what = "the cache is full",
-                .got = strprintf("%lld positions behind %lld", static_cast<long long>(positions),
+                .got = strprintf("%lld positions after %lld", static_cast<long long>(positions),
                                  static_cast<long long>(cache.positions)),
                 .want = strprintf("at most %lld in all", static_cast<long long>(cache.capacity())),
                 .fix = "begin a new cache with the last tokens");

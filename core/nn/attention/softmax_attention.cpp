@@ -205,7 +205,7 @@ bool has_softmax_attention(const at::Tensor& x, int64_t head_dim) {
 SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, const ScoreRule& rule, bool for_backward) {
   SoftmaxedHeads result = over_keys(in, rule, for_backward);
   if (!rule.sinks.defined()) return result;
-  tell_made_of(result, in.q);
+  report_kernel_results(result, in.q);
   join_sinks(result, rule.sinks);
   return result;
 }

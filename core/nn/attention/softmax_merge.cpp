@@ -57,7 +57,7 @@ SoftmaxMerge::SoftmaxMerge(const at::Tensor& q, int64_t value_dim) : type_(q.sca
   // In the layout of the layers around attention, so that by_position() need not copy.
   out_ = at::zeros({q.size(2), q.size(0), q.size(1), value_dim}, options).permute({1, 2, 0, 3});
   log_sum_exp_ = at::full({q.size(0), q.size(1), q.size(2)}, kUnseen, options);
-  tell_made_of({out_, log_sum_exp_}, q);
+  report_kernel_results({out_, log_sum_exp_}, q);
 }
 
 SoftmaxMerge::SoftmaxMerge(at::ScalarType type, at::Tensor out, at::Tensor log_sum_exp)

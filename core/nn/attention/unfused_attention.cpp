@@ -74,7 +74,7 @@ struct UnfusedAttention : CustomFunction<UnfusedAttention> {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &q = saved[0], &k = saved[1], &v = saved[2], &sinks = saved[3];
     const Scoring how{ctx->saved_data["scale"].toDouble(), ctx->saved_data["window"].toInt()};
-    const auto [p, of_sink] = saved.size() > 4 ? Shares{saved[4], saved[5]} : computed_again(q, k, sinks, how);
+    const auto [p, of_sink] = saved.size() > 4 ? Shares{saved[4], saved[5]} : recomputed(q, k, sinks, how);
     const at::Tensor d = matrices(grads[0].contiguous());
     const at::Tensor dv = product(p.transpose(1, 2), d), dp = product(d, matrices(v).transpose(1, 2));
     const at::Tensor ds = score_grad(dp, p, how.scale);
@@ -86,7 +86,7 @@ struct UnfusedAttention : CustomFunction<UnfusedAttention> {
             {}};
   }
 
-  static Shares computed_again(const at::Tensor& q, const at::Tensor& k, const at::Tensor& sinks, const Scoring& how) {
+  static Shares recomputed(const at::Tensor& q, const at::Tensor& k, const at::Tensor& sinks, const Scoring& how) {
     const RecomputeScope uncounted;
     return probabilities(q, k, sinks, how);
   }

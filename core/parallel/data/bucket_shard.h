@@ -21,7 +21,7 @@
 namespace ranklab {
 
 // Whether free_whole() has freed a tensor's memory: reading it would crash.
-inline bool is_away(const at::Tensor& tensor) { return tensor.numel() > 0 && tensor.storage().nbytes() == 0; }
+inline bool is_freed(const at::Tensor& tensor) { return tensor.numel() > 0 && tensor.storage().nbytes() == 0; }
 
 class BucketShard {
  public:
@@ -37,7 +37,7 @@ class BucketShard {
   // Gathers every rank's updated pieces into the whole parameters.
   void gather();
 
-  // Stage 3. From keep_shard() on the parameters are released: a tensor keeps its sizes but has no memory (is_away()).
+  // Stage 3. From keep_shard() on the parameters are released: a tensor keeps its sizes but has no memory (is_freed()).
   // Values that have not been made yet (Parameter::unmade) are made here, only for the shard. REQUIRES: a parameter's
   // data occupies its whole storage; unmade parameters are sharded before any other use.
   void keep_shard();

@@ -300,7 +300,7 @@ void GradReducer::add(GradSlot& slot, const at::Tensor& grad) {
   }
   const bool first = slot.sum.empty;
   accumulator_.add(slot.sum, grad, pass_->microbatch);
-  if (injected(InjectedBug::kGradBufferStale) && first && !is_away(slot.parameter->data))
+  if (injected(InjectedBug::kGradBufferStale) && first && !is_freed(slot.parameter->data))
     slot.sum.view.add_(slot.parameter->data);
 }
 

@@ -1,6 +1,6 @@
 // Gathers the whole parameters of a unit for a use and frees them after it (ZeRO stage 3; ParameterGate): an all_gather
 // of the unit's buckets, prefetched while the previous unit computes. Between uses only this rank's shards exist, and a
-// parameter has no memory (is_away()). Cost of a use: one all_gather per bucket ((n-1)/n of its bytes in and out).
+// parameter has no memory (is_freed()). Cost of a use: one all_gather per bucket ((n-1)/n of its bytes in and out).
 // Memory: at most two units at once, the one in use and the next. Thread rule: its rank's thread; every member of the
 // groups makes the same calls.
 #pragma once

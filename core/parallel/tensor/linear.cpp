@@ -196,7 +196,7 @@ struct SwigluRowFunction : CustomFunction<SwigluRowFunction> {
 // Each layer class supports one split; a spec with another is a bug in the model.
 void check_split(const ModuleScope& scope, const ModuleSpec& spec, ModuleSplit split) {
   RANKLAB_CHECK(spec.split == split, ErrorKind::kInternal, .where = scope.path_of(spec.name),
-                .what = "the spec of a module is of another split than the layer", .got = name(spec.split),
+                .what = "the spec of a module has a different split than the layer", .got = name(spec.split),
                 .want = name(split));
 }
 

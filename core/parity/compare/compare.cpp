@@ -6,7 +6,7 @@
 
 #include "core/base/text.h"
 #include "core/config/state_types.h"
-#include "core/parity/compare/told_norm.h"
+#include "core/parity/compare/reported_norm.h"
 #include "core/parity/epsilon.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
@@ -60,7 +60,7 @@ void find_used_padding(const std::vector<TensorPiece>& pieces, TensorVerdict& ve
 void find_other_norm(const ParityRecord& got, const ParityReference& want, const std::vector<TensorPiece>& pieces,
                      TensorVerdict& verdict) {
   constexpr double kOfSums = 1e-5;  // squares may be added in fp32, in any order
-  const auto times = told_over_own_norm(got, want, verdict.key.step);
+  const auto times = reported_norm_ratio(got, want, verdict.key.step);
   if (!times || std::abs(*times - 1) <= kOfSums) return;
   for (const TensorPiece& piece : pieces) verdict.wrong_ranks.push_back(piece.rank);
   verdict.broken = strprintf("it is %.6g times the norm of the gradients that it clips", *times);

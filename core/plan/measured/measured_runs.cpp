@@ -44,7 +44,8 @@ class RowPlan {
     for (const char* key : {"layers", "hidden", "heads", "seq", "gpus", "gpu_type"})
       if (!c_.has(key)) return leave_out(std::string("the row has no ") + key);
     for (const char* key : kSizes)
-      if (c_.has_no_number(key)) return leave_out(std::string("its ") + key + " is not a number: " + c_.shown(key));
+      if (c_.has_other_than_number(key))
+        return leave_out(std::string("its ") + key + " is not a number: " + c_.shown(key));
     if (holds(c_.text("phase"), "LoRA"))
       return leave_out("LoRA has weight gradients of a few small matrices alone, and no model here");
     const std::string gpu = lower_case(c_.text("gpu_type"));
@@ -196,7 +197,7 @@ class RowPlan {
     const double layers = c_.number_or("layers", 0), pp = c_.number_or("pp", 1);
     // The embedding and the head are then separate stages.
     if (layers + 2 == pp * c_.number_or("vpp", 1)) return true;
-    if (software_.torchtitan() && says_interleaved() && std::fmod(layers + 2, 2 * pp) == 0) return true;
+    if (software_.torchtitan() && names_interleaved() && std::fmod(layers + 2, 2 * pp) == 0) return true;
     return holds(c_.text("note"), "first and last stage hold one layer fewer") ||
            holds(c_.text("schedule"), "one layer removed from first and last stage");
   }
@@ -206,7 +207,7 @@ class RowPlan {
     for (int stage = 1; stage < static_cast<int>(stages) - 1; ++stage) layout += strprintf(",%.0f", each);
     set("parallel.pipeline_layout", layout + strprintf(",%.0f", each - 1));
   }
-  bool says_interleaved() const {
+  bool names_interleaved() const {
     const std::string said = c_.text("schedule");
     return holds(said, "nterleaved") && !holds(said, "non-interleaved") && !holds(said, "assumed");
   }
@@ -218,7 +219,7 @@ class RowPlan {
     if (const auto said = c_.number("vpp")) return *said;
     const bool of_a_layer = shorter_ends() && !software_.torchtitan();
     const double layers = c_.number_or("layers", 0) + (shorter_ends() ? 2 : 0), stages = of_a_layer ? layers / pp : 2;
-    return says_interleaved() && stages >= 2 && std::fmod(layers, of_a_layer ? pp : 2 * pp) == 0 ? stages : 1;
+    return names_interleaved() && stages >= 2 && std::fmod(layers, of_a_layer ? pp : 2 * pp) == 0 ? stages : 1;
   }
 
   std::string schedule(double vpp) const {
@@ -380,7 +381,7 @@ std::vector<MeasuredRun> read_measured_runs(const std::string& path) {
     return runs_of(Json::parse(text, nullptr, false), path);
   } catch (const Json::exception& error) {  // a value of another type, or a key that is missing
     throw Error(ErrorKind::kBadFile, {.where = path,
-                                      .what = "a row of measured runs has not the shape of its collection",
+                                      .what = "a row of measured runs does not have the form of its collection",
                                       .got = error.what(),
                                       .fix = "see docs/planner.md for the format"});
   }

@@ -36,7 +36,7 @@ class RowReader {
     const auto found = number(key);
     return found && *found > 0 ? found : std::nullopt;
   }
-  bool has_no_number(const char* key) const { return has(key) && !number(key); }
+  bool has_other_than_number(const char* key) const { return has(key) && !number(key); }
   // The text as it is in the file, shortened to its beginning if it is long.
   std::string shown(const char* key) const {
     constexpr size_t kShown = 40;

@@ -20,11 +20,11 @@ std::shared_ptr<const Checkpoint> verified(const std::string& folder) {
 
 // A link may point anywhere, and what --save does to old checkpoints must not happen there, so links are never chosen
 // automatically: a user has to name one.
-void tell_newer_links(const std::string& run_folder, int64_t step) {
+void report_newer_links(const std::string& run_folder, int64_t step) {
   for (const StepFolder& link : step_links(run_folder)) {
     if (link.step > step)
       log_warning("skipping a checkpoint that is a link: " + quote(link.path) +
-                  "; to go on from it, pass it to --load");
+                  "; to resume from it, pass it to --load");
   }
 }
 
@@ -33,7 +33,7 @@ void tell_newer_links(const std::string& run_folder, int64_t step) {
 std::shared_ptr<const Checkpoint> newest_whole(const std::string& run_folder, std::set<int64_t>& damaged) {
   std::string first;
   const std::vector<StepFolder> folders = step_folders(run_folder);
-  tell_newer_links(run_folder, folders.empty() ? -1 : folders[0].step);
+  report_newer_links(run_folder, folders.empty() ? -1 : folders[0].step);
   for (const StepFolder& folder : folders) {
     try {
       return verified(folder.path);
@@ -46,7 +46,7 @@ std::shared_ptr<const Checkpoint> newest_whole(const std::string& run_folder, st
   RANKLAB_CHECK(damaged.empty(), ErrorKind::kBadFile, .where = "checkpoint",
                 .what = quote(run_folder) + ": none of its checkpoints is complete",
                 .got = std::to_string(damaged.size()) + " damaged, the newest: " + first, .want = "one that is",
-                .fix = "restore one from a copy, or start anew in another folder");
+                .fix = "restore one from a copy, or start over in another folder");
   return nullptr;
 }
 
@@ -57,10 +57,10 @@ void check_save_folder(const TrainConfig& c, int64_t first_step, const std::set<
     if (damaged.contains(folder.step) || folder.step <= (c.load.empty() ? -1 : first_step)) continue;
     throw Error(ErrorKind::kInvalidArgument,
                 {.where = "checkpoint",
-                 .what = "the folder of --save holds checkpoints that this run would not go on from",
+                 .what = "the folder of --save holds checkpoints that this run would not resume from",
                  .got = quote(folder.path) + ", and the run starts at step " + std::to_string(first_step),
                  .want = "a folder without later checkpoints",
-                 .fix = "go on from it with --load auto, pass another --save, or move them away"});
+                 .fix = "resume with --load auto, pass another --save, or move them away"});
   }
 }
 

@@ -174,9 +174,9 @@ void check_resumable(const CheckpointManifest& manifest, const RunPlan& plan, co
   if (config.finetune) return;
   const SettingTexts now = all_settings(config);
   check_setting(manifest.config, now, "train.seed", folder, "the run was started with another seed",
-                "pass that seed, or --finetune to start anew from the weights");
+                "pass that seed, or --finetune to start over from the weights");
   check_setting(manifest.config, now, "optim.optimizer", folder, "its states are from a different optimizer",
-                "pass that optimizer, or --finetune to start anew from the weights");
+                "pass that optimizer, or --finetune to start over from the weights");
   check_data(manifest, data, folder);
 }
 

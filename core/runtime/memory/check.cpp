@@ -34,7 +34,7 @@ int64_t fixed_bytes(const RunPlan& plan) {
     return row.parameters() * bytes * holders(plan, row) / (sharded ? sharers(plan, row) : 1);
   };
   const ZeroStage& zero = plan.zero();
-  const bool shards_grads = shards_gradients(plan) && !adds_up_whole_gradients(plan);
+  const bool shards_grads = shards_gradients(plan) && !accumulates_whole_gradients(plan);
   int64_t sum = 0;
   for (const ModuleRow& row : module_table(c.model)) {
     sum += held(zero.parameters, types.param_bytes(), row) + held(shards_grads, types.grad_bytes(), row) +

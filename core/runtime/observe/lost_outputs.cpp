@@ -53,7 +53,7 @@ void LostOutputs::note(const std::string& output, const std::string& reason) {
       std::any_of(outputs_.begin(), outputs_.end(), [&](const auto& one) { return one.first == output; });
   if (known) return;
   outputs_.emplace_back(output, reason);
-  log_error(reason + strprintf(" (the run goes on and ends with exit code %d)", exit_code(ErrorKind::kOutputLost)));
+  log_error(reason + strprintf(" (the run continues and ends with exit code %d)", exit_code(ErrorKind::kOutputLost)));
 }
 
 std::vector<std::string> LostOutputs::said() const {

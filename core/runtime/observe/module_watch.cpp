@@ -28,12 +28,13 @@ void check_pattern(const std::string& where, const std::string& pattern, const s
   if (world.all_reduce(count).item<int64_t>() > 0) return;
   const std::string nearest = nearest_name(pattern, names);
   std::vector<std::string> some(names.begin(), names.begin() + std::min<std::ptrdiff_t>(6, std::ssize(names)));
-  throw Error(ErrorKind::kInvalidArgument,
-              {.where = where,
-               .what = "no module or parameter of any rank has such a name",
-               .got = quote(pattern),
-               .want = "a name or a glob, as of " + join(some, ", ") + (names.size() > some.size() ? ", ..." : ""),
-               .fix = nearest.empty() ? "'*' takes all of them" : "did you mean " + quote(nearest) + "?"});
+  throw Error(
+      ErrorKind::kInvalidArgument,
+      {.where = where,
+       .what = "no module or parameter of any rank has such a name",
+       .got = quote(pattern),
+       .want = "a name or a glob, for example one of " + join(some, ", ") + (names.size() > some.size() ? ", ..." : ""),
+       .fix = nearest.empty() ? "'*' takes all of them" : "did you mean " + quote(nearest) + "?"});
 }
 
 ModuleWatches::ModuleWatches(std::vector<ModuleWatch> watches, RankContext& ctx, const ModuleHooks& hooks,

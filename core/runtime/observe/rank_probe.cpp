@@ -84,7 +84,7 @@ class RegistryProbe final : public RankProbe {
     out.dtype = std::string(name(dtype_of(tensor.scalar_type())));
     out.shape = tensor.sizes().vec();
     if (TypeWatch* watch = *watch_) out.types = watch->type_text(parameter->name, grad);
-    RANKLAB_CHECK(!is_away(tensor), ErrorKind::kInvalidArgument, .where = "tensor",
+    RANKLAB_CHECK(!is_freed(tensor), ErrorKind::kInvalidArgument, .where = "tensor",
                   .what = "the parameter is not on this rank now: it is sharded, and gathered for its use",
                   .got = quote(asked) + ", --zero-stage 3", .want = "a moment in its layer's F or B",
                   .fix = "break there, or run with --zero-stage 2");

@@ -20,7 +20,7 @@ ReplayedFunction::ReplayedFunction(std::shared_ptr<GraphRecorder> recorder, Func
 
 ReplayedFunction::Result ReplayedFunction::operator()(const GraphTensors& inputs) {
   if (inputs_.size() != inputs.size() || !std::equal(inputs.begin(), inputs.end(), inputs_.begin(), same_kind))
-    begin_anew(inputs);
+    recapture(inputs);
   {
     const NoCostScope no_cost;
     const at::NoGradGuard no_grad;
@@ -36,7 +36,7 @@ ReplayedFunction::Result ReplayedFunction::operator()(const GraphTensors& inputs
   return {graph_->outputs(), std::move(timing)};
 }
 
-void ReplayedFunction::begin_anew(const GraphTensors& inputs) {
+void ReplayedFunction::recapture(const GraphTensors& inputs) {
   graph_.reset();  // freed before the memory that it reads
   warm_ups_ = 0;
   inputs_.clear();

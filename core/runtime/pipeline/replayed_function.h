@@ -28,7 +28,7 @@ class ReplayedFunction {
   Result operator()(const GraphTensors& inputs);
 
  private:
-  void begin_anew(const GraphTensors& inputs);
+  void recapture(const GraphTensors& inputs);
   void record();
   void note_peak() const;
 

@@ -101,7 +101,7 @@ class RunLogHook : public Hook {
 
 // Every run becomes "last", wherever it logs; otherwise "last" would silently be an earlier run. The folder runs is not
 // created for it: without the folder there is no "last" that could be mistaken for this run.
-void call_it_last(const std::string& directory) {
+void link_as_last(const std::string& directory) {
   std::error_code ignored;  // the link is a convenience
   if (!fs::is_directory("runs", ignored) || fs::equivalent(directory, "runs/last", ignored)) return;
   fs::path target = fs::relative(directory, "runs", ignored);
@@ -169,7 +169,7 @@ std::string checkpoint_json(const CheckpointNote& note) {
 std::shared_ptr<Hook> make_run_log_hook(const std::string& directory) {
   make_log_folder(directory);
   auto hook = std::make_shared<RunLogHook>(directory);
-  call_it_last(directory);
+  link_as_last(directory);
   return hook;
 }
 

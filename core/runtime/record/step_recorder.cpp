@@ -71,7 +71,7 @@ void StepRecorder::end_step() {
 
 // Between processes handing out costs an exchange, so there events accumulate for a second; but they are handed out
 // after the last traced step, since a process that dies loses what it has not handed out.
-bool StepRecorder::wants_to_hand_out(int64_t step) const {
+bool StepRecorder::must_gather_traces(int64_t step) const {
   const size_t events = ctx_.tracer().trace().events.size();
   if (!options_.streams || events == 0) return false;
   const bool waits = options_.has_processes && step + 1 < traced_.end;

@@ -36,7 +36,7 @@ class StepRecorder {
   void stop() { ctx_.tracer().set_enabled(false); }
 
   // After this step, on this rank; all ranks hand out if one wants to.
-  bool wants_to_hand_out(int64_t step) const;
+  bool must_gather_traces(int64_t step) const;
   // Collective over `world`. RETURNS: the events of all ranks since the last call, on rank 0.
   std::shared_ptr<const std::vector<RankTrace>> hand_out(TraceCollector& collector, Communicator& world);
   // What hand_out() has not taken. With all at the end, that is the whole trace.

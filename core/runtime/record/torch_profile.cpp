@@ -32,7 +32,7 @@ class TorchProfileHook : public Hook {
     steps_.end = std::min(steps_.end, steps);
     RANKLAB_CHECK(steps_.end > info.first_step, ErrorKind::kInvalidArgument, .where = "--profile",
                   .what = "the steps to profile come before the first one of this run",
-                  .got = "--profile-step-end " + std::to_string(steps_.end) + ", and the run goes on at step " +
+                  .got = "--profile-step-end " + std::to_string(steps_.end) + ", and the run resumes at step " +
                          std::to_string(info.first_step),
                   .want = "a later end", .fix = "raise it, or leave both ends out: the run's own first steps");
     steps_.first = std::max(steps_.first, info.first_step);

@@ -61,7 +61,7 @@ class HistogramFamily final : public SentinelFamily, public UpdateWatch {
     const at::NoGradGuard no_grad;
     for (const Parameter* piece : update.pieces) {
       const auto slots = slots_.find(parameter_key(*piece));
-      if (slots == slots_.end() || !speaks_in_world(*piece, context_.ctx, update.axes)) continue;
+      if (slots == slots_.end() || !counts_in_world(*piece, context_.ctx, update.axes)) continue;
       Both& both = counted_[slots->second];
       both.of[kGradients].add(piece->data.grad().to(at::kDouble) * update.unscale);
       both.of[kWeights].add(piece->data.detach());

@@ -24,7 +24,7 @@ class MemoryFamily final : public SentinelFamily {
     const auto now = static_cast<double>(book->total_bytes());
     table.mine(slots_ + kNow) = now;
     table.mine(slots_ + kPeak) = static_cast<double>(book->peak_bytes());
-    begin_anew_with_batches_of(plan_.sequences_of(step.step));
+    restart_with_batches_of(plan_.sequences_of(step.step));
     last_.push_back(now);
     // Memory of checkpoints and messages comes and goes, so the minimum over several steps shows what stays. Step 0
     // creates the optimizer states.
@@ -47,7 +47,7 @@ class MemoryFamily final : public SentinelFamily {
   enum Slot { kNow, kPeak, kGrowth, kSlots };
 
   // A larger batch may hold more memory: from its second microbatch on there is a sum of gradients.
-  void begin_anew_with_batches_of(int64_t sequences) {
+  void restart_with_batches_of(int64_t sequences) {
     if (sequences == sequences_) return;
     sequences_ = sequences;
     last_.clear();

@@ -37,7 +37,7 @@ class UpdateFamily final : public SentinelFamily, public UpdateWatch {
     clip_ = update.factor / update.unscale;
     sampled_ = changed_ = 0;
     for (const Parameter* piece : update.pieces) {
-      if (!speaks_in_world(*piece, context_.ctx, update.axes)) continue;
+      if (!counts_in_world(*piece, context_.ctx, update.axes)) continue;
       Sums& sums = sums_[parameter_key(*piece)];
       const at::Tensor& grad = piece->data.grad();
       sums.matrix = piece->partition.global_shape.size() > 1;

@@ -19,15 +19,15 @@ class CachedScorer : public TokenScorer {
   CachedScorer(CausalLm& model, const ModelConfig& config)
       : model_(model),
         cache_(model.begin_decoding(/*sequences=*/1, config.seq_length)),
-        anew_behind_(config.rope_scaling.kind == RopeScalingKind::kLongRope
-                         ? static_cast<size_t>(config.rope_scaling.original_seq_length)
-                         : 0) {}
+        recompute_after_(config.rope_scaling.kind == RopeScalingKind::kLongRope
+                             ? static_cast<size_t>(config.rope_scaling.original_seq_length)
+                             : 0) {}
 
   at::Tensor next_logits(const std::vector<int64_t>& window) override {
-    const bool turns_otherwise = seen_.size() <= anew_behind_ && window.size() > anew_behind_;
-    const bool goes_on =
-        window.size() > seen_.size() && !turns_otherwise && std::equal(seen_.begin(), seen_.end(), window.begin());
-    if (!goes_on) {
+    const bool factors_change = seen_.size() <= recompute_after_ && window.size() > recompute_after_;
+    const bool extends_cache =
+        window.size() > seen_.size() && !factors_change && std::equal(seen_.begin(), seen_.end(), window.begin());
+    if (!extends_cache) {
       cache_->clear();
       seen_.clear();
     }
@@ -41,7 +41,7 @@ class CachedScorer : public TokenScorer {
  private:
   CausalLm& model_;
   std::unique_ptr<DecodeCache> cache_;
-  size_t anew_behind_;  // texts longer than this rotate all keys with LongRoPE's other factors; 0: nothing changes
+  size_t recompute_after_;  // texts longer than this rotate all keys with LongRoPE's other factors; 0: nothing changes
   std::vector<int64_t> seen_;  // the tokens in the cache
 };
 

@@ -37,7 +37,7 @@ ModelConfig qwen3_30b_a3b() {
 namespace {
 
 // Reduces a model with experts to the size needed in a lesson.
-ModelConfig in_small(ModelConfig c) {
+ModelConfig scaled_down(ModelConfig c) {
   c.num_layers = 4;
   c.hidden_size = 128;
   c.ffn_hidden_size = 352;
@@ -55,7 +55,7 @@ ModelConfig in_small(ModelConfig c) {
 
 }  // namespace
 
-ModelConfig qwen3_moe_tiny() { return in_small(qwen3_30b_a3b()); }
+ModelConfig qwen3_moe_tiny() { return scaled_down(qwen3_30b_a3b()); }
 
 ModelConfig qwen3_235b_a22b() {
   ModelConfig c = qwen3_30b_a3b();
@@ -87,7 +87,7 @@ ModelConfig qwen3_next_80b_a3b() {
 }
 
 ModelConfig qwen3_next_tiny() {
-  ModelConfig c = in_small(qwen3_next_80b_a3b());
+  ModelConfig c = scaled_down(qwen3_next_80b_a3b());
   c.linear.num_key_heads = 4;
   c.linear.num_value_heads = 8;
   c.linear.key_head_dim = c.linear.value_head_dim = 16;

@@ -1,6 +1,6 @@
-// What the NCCL backend does when something goes wrong, and that it then goes on: watchdog, aborts, time-outs, errors
-// of the library, second runs and worlds at one store. Over the stand-ins; each failure costs the second that rank 0
-// stays for the others.
+// What the NCCL backend does when something fails, and that it works again afterwards: watchdog, aborts, time-outs,
+// errors of the library, second runs and worlds at one store. Over the stand-ins; each failure costs the second for
+// which rank 0 stays for the others.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -70,7 +70,7 @@ TEST(NcclFailures, ComparedCallsThatDifferAreNamedBeforeTheyStart) {
   const auto errors = world.errors_of(
       [](Endpoint& endpoint) { everyone(endpoint)->all_reduce(ones(endpoint, 4 + endpoint.global_rank())).cpu(); });
   for (const auto& error : errors)
-    EXPECT_THAT(text(error), AllOf(HasSubstr("members call different things"), HasSubstr("[4]"), HasSubstr("[5]")));
+    EXPECT_THAT(text(error), AllOf(HasSubstr("members make different calls"), HasSubstr("[4]"), HasSubstr("[5]")));
   expect_all_well_again();
 }
 
@@ -114,7 +114,7 @@ TEST(NcclFailures, ACommunicatorOfTooFewComesToAnEndThatNamesTheMissing) {
     if (endpoint.global_rank() == 0) everyone(endpoint);
   });
   EXPECT_EQ(errors[0]->kind(), ErrorKind::kTimeout);
-  EXPECT_THAT(text(errors[0]), HasSubstr("rank 1 did not come"));
+  EXPECT_THAT(text(errors[0]), HasSubstr("rank 1 did not arrive"));
   expect_all_well_again();
 }
 
@@ -154,7 +154,7 @@ TEST(NcclFailures, APipelineWhoseMiddleRankThrowsComesToAnEnd) {
   expect_all_well_again();
 }
 
-// NCCL tells of a peer's death without its name. What the peer itself reports soon after is the better error.
+// NCCL reports a peer's death without naming it. The peer's own report, soon after, is the better error.
 TEST(NcclFailures, ARemoteErrorWaitsForTheRankThatCausedIt) {
   ThreadsOverNccl world(2, {});
   const auto errors = world.errors_of([](Endpoint& endpoint) {

@@ -48,7 +48,7 @@ class Stream {
   bool started_ = false;
 };
 
-// Recorded anew it stands for its last record; who waits for it waits for the record before the wait.
+// When recorded again it represents its last record; a wait refers to the latest record before it.
 class Event {
  public:
   void record(Stream& stream);

@@ -23,7 +23,7 @@ class ReportInBrowser : public testing::Test {
   static std::string page() { return report_page(samples::report_runs({samples::report_folder("report_browser")})); }
 };
 
-// Drawings without a size, texts outside their drawing, and the least contrast of a text to what is behind it.
+// Drawings without a size, texts outside their drawing, and the least contrast of a text with its background.
 const std::string kLookAtReport = R"(
 const luminance = color => { const [r, g, b] = color.match(/[\d.]+/g).slice(0, 3).map(x => { x /= 255; return x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
 const contrast = (a, b) => { const x = luminance(a), y = luminance(b); return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05); };

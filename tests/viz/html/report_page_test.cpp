@@ -129,7 +129,7 @@ TEST(ReportPage, stays_below_a_megabyte_whatever_the_run) {
   write_chrome_trace(folder + "/trace.json.gz", large.ranks);
   const std::string one = page_of({folder});
   EXPECT_LT(one.size(), 1'000'000u);
-  EXPECT_TRUE(has(one, "A point stands for several steps"));
+  EXPECT_TRUE(has(one, "A point represents several steps"));
   EXPECT_LT(page_of({folder, folder}).size(), 1'000'000u);
 }
 

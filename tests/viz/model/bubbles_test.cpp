@@ -210,7 +210,7 @@ TEST(Bubbles, AfterAFullRecordersLastEventNothingIsKnown) {
   EXPECT_EQ(drain(3), 0);
 }
 
-// While it goes on, the wait after its last work so far may be one for more work.
+// While the run continues, the wait after a rank's last work so far may be a wait for more work.
 TEST(Bubbles, NoRankOfALiveRunIsDoneWithItsLastStep) {
   std::vector<RankTrace> ranks;
   for (const int rank : {0, 1}) {

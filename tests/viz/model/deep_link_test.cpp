@@ -35,12 +35,12 @@ TEST(DeepLink, EveryTimeComesBack) {
 
 TEST(DeepLink, ErrorsNameThePart) {
   for (const auto& [text, part] :
-       std::vector<std::pair<std::string, std::string>>{{"step=x", "step is no number"},
-                                                        {"step=-1", "step is no number"},
-                                                        {"step=3.5", "step is no number"},
+       std::vector<std::pair<std::string, std::string>>{{"step=x", "step is not a number"},
+                                                        {"step=-1", "step is not a number"},
+                                                        {"step=3.5", "step is not a number"},
                                                         {"t=5", "t has no unit"},
                                                         {"t=5h", "unknown unit"},
-                                                        {"t=ms", "t is no time"},
+                                                        {"t=ms", "t is not a time"},
                                                         {"t=1e300s", "out of range"},
                                                         {"t=nans", "out of range"},
                                                         {"sel=", "sel is empty"},

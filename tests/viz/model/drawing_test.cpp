@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const Shape& shape_that_says(const Drawing& drawing, const std::string& text) {
+const Shape& shape_with_text(const Drawing& drawing, const std::string& text) {
   for (const Shape& shape : drawing.shapes())
     if (shape.text.find(text) != std::string::npos) return shape;
   ADD_FAILURE() << "nothing says " << text;
@@ -41,7 +41,7 @@ TEST(ModelDrawing, AColumnIsAsHighAsTheLogarithmOfItsCount) {
   for (const auto& [value, count] : std::map<float, double>{{-0.5F, 10}, {0.25F, 1000}, {0.001F, 100'000}, {0.0F, 7}})
     one.counts[static_cast<size_t>(ValueHistogram::bin(value))] = count;
   const Drawing drawing = model_drawing({.title = "m", .histograms = {one, {"b", "all 0", one.counts, true}}});
-  const auto column = [&](const char* count) { return shape_that_says(drawing, std::string(count) + " elements"); };
+  const auto column = [&](const char* count) { return shape_with_text(drawing, std::string(count) + " elements"); };
   const auto high = [&](const char* count) { return column(count).y1 - column(count).y; };
   EXPECT_NEAR(high("100000") - high("1000"), high("1000") - high("10"), 1e-9);
   EXPECT_GT(high("10"), 0);
@@ -49,7 +49,7 @@ TEST(ModelDrawing, AColumnIsAsHighAsTheLogarithmOfItsCount) {
   EXPECT_LT(column("10").x, column("7").x);
   EXPECT_NEAR((column("1000").x - column("100000").x) / (column("1000").x1 - column("1000").x), 2 * std::log2(250),
               1.01);
-  EXPECT_NO_FATAL_FAILURE(shape_that_says(drawing, "all 0: b"));
+  EXPECT_NO_FATAL_FAILURE(shape_with_text(drawing, "all 0: b"));
 }
 
 TEST(RooflineDrawing, PointsLieUnderTheRoofByTheirNumbers) {
@@ -61,7 +61,7 @@ TEST(RooflineDrawing, PointsLieUnderTheRoofByTheirNumbers) {
                  .points = {{"knee", 500, 1e15}, {"right", 5000, 1e15}, {"slope", 50, 1e14}, {"low", 500, 1e14}}},
                 0, 0, 900);
   const auto middle = [&](const char* name) {
-    const Shape& at = shape_that_says(drawing, std::string(name) + ": ");
+    const Shape& at = shape_with_text(drawing, std::string(name) + ": ");
     return std::pair((at.x + at.x1) / 2, (at.y + at.y1) / 2);
   };
   const auto knee = middle("knee"), right = middle("right"), slope = middle("slope"), low = middle("low");

@@ -86,7 +86,7 @@ double ciede2000(const Triple& one, const Triple& two) {
   return std::sqrt(x * x + y * y + z * z + rt * y * z);
 }
 
-// Below 2.3 nobody sees a difference side by side; 11 is told apart without the other one beside it.
+// Below 2.3 nobody sees a difference side by side; 11 is recognizable without the other one next to it.
 constexpr double kLeast = 11;
 
 // Every two different colours of the set, for every kind of vision.

@@ -28,7 +28,7 @@ TEST(TextTimeline, ASmallScheduleToTheLetter) {
             "r0 pp0    F0=F1=------BW0===---BW1===\n"
             "r1 pp1    ...F0=BW0===F1=BW1===______\n"
             "time      |0 units       |5 units\n"
-            "F forward  BW backward  = goes on  '.' warm-up  '-' dependency  '_' drain\n");
+            "F forward  BW backward  = continues  '.' warm-up  '-' dependency  '_' drain\n");
 }
 
 TEST(TextTimeline, NarrowSlicesShowWhatFillsAColumn) {
@@ -55,7 +55,7 @@ TEST(TextTimeline, AWholeBackwardIsNoInputGradient) {
   EXPECT_THAT(text, HasSubstr("B input gradient  W weight gradient  BW, b backward"));
 }
 
-// Where its letters have no room, the letter of a verb tells it from the others, and the legend says which it is.
+// Where its letters do not fit, one letter identifies the verb, and the legend names it.
 TEST(TextTimeline, EachVerbHasALetterOfItsOwn) {
   std::set<std::string_view> letters_of_verbs;
   for (auto p = static_cast<size_t>(Paint::kAllReduce); p < kPaints; ++p)

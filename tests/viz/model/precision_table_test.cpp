@@ -60,7 +60,7 @@ TEST(PrecisionTable, RanksAreAddedUp) {
   ASSERT_EQ(table.tensors.size(), 1u);
   const TensorSample& all = *table.find(TensorRole::kWeight, "head")->at(0);
   EXPECT_EQ(all.count, 32);
-  EXPECT_EQ(all.underflow_share(), 5.0 / 28) << "zeros that went in do not count";
+  EXPECT_EQ(all.underflow_share(), 5.0 / 28) << "zeros of the input do not count";
   EXPECT_EQ(all.saturated_share(), 2.0 / 32);
   EXPECT_NEAR(all.sqnr_db(), 20, 1e-12);
   EXPECT_EQ(all.amax, 7);
@@ -128,7 +128,7 @@ TEST(Requantize, EstimatesWhatCountingGives) {
   EXPECT_NEAR(100 * requantize(small, e4m3, ScaleChoice::kNone).underflow_share, 67.12, 0.5);
   EXPECT_NEAR(100 * requantize(small, e5m2, ScaleChoice::kNone).underflow_share, 0.61, 0.05);
   EXPECT_NEAR(100 * requantize(large, e4m3, ScaleChoice::kNone).saturated_share, 2.51, 0.8);
-  // The run scaled by amax: the estimate of what it did.
+  // The run scaled by amax: the estimate for the run's own quantization.
   const RequantizeEstimate same = requantize(small, e4m3, ScaleChoice::kAmax);
   EXPECT_NEAR(same.sqnr_db, small.sqnr_db(), 0.5);
   EXPECT_NEAR(same.scale, small.scale_max, 1e-9);

@@ -80,7 +80,7 @@ TEST_F(RunFolder, ABrokenLineEndsTheMetricsAndIsTold) {
                              R"({"step":1,"validation_loss":2.25})" + "\n" + R"({"step":2,"lo)");
   const RunFiles run = read_run(folder_);
   EXPECT_EQ(run.curve("loss")->points.size(), 2u);
-  EXPECT_THAT(run.problems, ElementsAre("metrics.jsonl: line 5 is no JSON object; what is before it is shown"));
+  EXPECT_THAT(run.problems, ElementsAre("metrics.jsonl: line 5 is not a JSON object; what is before it is shown"));
   const Curve* validation = run.curve("validation_loss");
   ASSERT_TRUE(validation != nullptr && validation->points.size() == 2);
   EXPECT_EQ(validation->last_value, 2.25);
@@ -206,7 +206,7 @@ TEST_F(RunFolder, ARunThatFailedSaysSo) {
   // Nobody stopped it.
   write("metrics.jsonl", line(0, "2") + line(1, "null") + line(2, "1") + line(3, "null") + line(4, "null"));
   const RunEnd diverged = end(R"({"steps_done": 5})");
-  EXPECT_EQ(diverged.words, "the run diverged: its loss is no number from step 3 on");
+  EXPECT_EQ(diverged.words, "the run diverged: its loss is not finite from step 3 on");
   EXPECT_EQ(diverged.step, 3);
   // A trace of another name may be of another run.
   std::filesystem::rename(folder_ + "/trace.json.gz", folder_ + "/monday.json.gz");

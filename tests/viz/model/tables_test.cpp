@@ -243,7 +243,7 @@ TEST(MeshTable, MetricsOfRanks) {
   EXPECT_EQ(rank_metric(store, store.whole(), RankMetric::kExposed)[1].text, "20.00 %");
   EXPECT_EQ(rank_metric(store, store.whole(), RankMetric::kBytesSent)[1].text, "1000 B");
   EXPECT_EQ(rank_metric(store, store.whole(), RankMetric::kEvents)[0].text, "3");
-  // A rank of which a run that goes on has told nothing yet is not idle.
+  // In a live run, a rank that has not reported anything yet is not idle.
   TraceStore live = samples::straggler_store();
   RankTrace silent;
   silent.global_rank = 2;

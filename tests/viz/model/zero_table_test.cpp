@@ -34,7 +34,7 @@ TEST(ZeroTable, FollowsTheEvents) {
   EXPECT_EQ(layer.gradients_at(0, 300, 3), HeldGradients::kReducedShard);
   EXPECT_EQ(layer.gradients_at(0, 400, 3), HeldGradients::kNone) << "the update has used them";
   EXPECT_EQ(layer.gradients_at(0, 300, 0), HeldGradients::kReduced);
-  // A unit's parameters come and go in all its buckets; gradients are told bucket by bucket.
+  // A unit's parameters are gathered and freed in all its buckets; gradients are reported bucket by bucket.
   EXPECT_EQ(table.rows[1].cells[0].history.size(), 3u);
 }
 

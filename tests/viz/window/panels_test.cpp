@@ -107,11 +107,11 @@ TEST(WorkspaceTest, a_live_run_that_fails_says_why) {
     Workspace workspace;
     workspace.live = attach_in_process(feed, nullptr);
     workspace.poll_live();
-    EXPECT_TRUE(workspace.goes_on());
+    EXPECT_TRUE(workspace.has_live_run());
     EXPECT_EQ(workspace.run_end().words, "");
     feed->end(error);
     workspace.poll_live();
-    EXPECT_FALSE(workspace.goes_on());
+    EXPECT_FALSE(workspace.has_live_run());
     EXPECT_EQ(workspace.run_end().failed, !error.empty());
     EXPECT_EQ(workspace.run_end().words,
               error.empty() ? "" : "the run ended with an error: [rank 1, step 2] training diverged");

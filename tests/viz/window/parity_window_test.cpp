@@ -1,4 +1,4 @@
-// The panel of what parity found, on the map of tests/viz/model/parity_sample.h.
+// The panel of parity results, on the map of tests/viz/model/parity_sample.h.
 #include <filesystem>
 #include <fstream>
 

@@ -62,20 +62,20 @@ class TwoRanks {
   std::vector<std::thread> threads_;
 };
 
-// What a viewer was told of a run when it came is not where the run is.
+// The state that a viewer received when it attached is not the run's current state.
 TEST(StepperPanel, ARunningRankIsNowhere) {
   StepperState state;
   state.ranks = {{.global_rank = 0, .activity = RankActivity::kRunning},
                  {.global_rank = 1, .activity = RankActivity::kBlocked}};
   state.ranks[0].at.step = state.ranks[1].at.step = 8;
   EXPECT_EQ(where_text(state), "until a breakpoint, or a pause");
-  EXPECT_FALSE(is_told(state, state.ranks[0]));
-  EXPECT_TRUE(is_told(state, state.ranks[1]));
+  EXPECT_FALSE(is_up_to_date(state, state.ranks[0]));
+  EXPECT_TRUE(is_up_to_date(state, state.ranks[1]));
   state.mode = StepperMode::kPaused;
   EXPECT_EQ(where_text(state).substr(0, 14), "step 8   state");
-  EXPECT_TRUE(is_told(state, state.ranks[0]));
+  EXPECT_TRUE(is_up_to_date(state, state.ranks[0]));
   state.mode = StepperMode::kEnded;
-  EXPECT_FALSE(is_told(state, state.ranks[0])) << "it ran when the run ended";
+  EXPECT_FALSE(is_up_to_date(state, state.ranks[0])) << "it ran when the run ended";
 }
 
 // A rank that has recorded nothing, and one that waits for it.
@@ -161,7 +161,7 @@ TEST_F(WindowTest, a_file_does_not_take_the_place_of_a_run_that_goes_on) {
     workspace().requests.open_trace = other;
     ctx.Yield(2);
     IM_CHECK_EQ(workspace().store().steps().size(), 3u);
-    IM_CHECK(workspace().log_lines().back().text.find("a live run is shown") != std::string::npos);
+    IM_CHECK(workspace().log_lines().back().text.find("this window shows a live run") != std::string::npos);
     feed->end("");
     ctx.Yield(6);
     workspace().requests.open_trace = other;

@@ -85,7 +85,7 @@ TEST_F(WindowTest, says_what_costs_most_and_shows_where) {
   });
 }
 
-// Narrower than the words of what costs most.
+// Narrower than the texts of "what costs most".
 TEST_F(WindowTest, lines_end_inside_a_narrow_window) {
   workspace().load(in_units(three_steps()));
   glfwSetWindowSize(glfwGetCurrentContext(), 400, 600);

@@ -143,15 +143,14 @@ class Table {
 };
 
 std::string legend_markup(bool narrow) {
-  std::string out =
-      "<p class=\"legend\" aria-label=\"what the colours mean\"><span>distance over what is allowed</span>";
+  std::string out = "<p class=\"legend\" aria-label=\"what the colours mean\"><span>distance / tolerance</span>";
   for (size_t level = 0; level < kParityLevels; ++level)
     out += strprintf("<span class=\"chip l%zu\">", level) + (level >= kRightLevels ? "\u2717 " : "") +
            as_markup(words_of_level(level)) + "</span>";
   return out + "<span class=\"chip no\">\u2013 no part of it</span></p>\n" +
          paragraph(
              std::string("\u2717 is wrong") +
-                 (narrow ? "" : ", with how many times what is allowed; without a number, copies or types differ") +
+                 (narrow ? "" : ", with its multiple of the tolerance; without a number, copies or types differ") +
                  ". What follows from the first wrong tensor is paler. Point at a cell, or go there with Tab and the "
                  "arrow keys, for its numbers.",
              "dim");

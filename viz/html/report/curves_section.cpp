@@ -92,10 +92,9 @@ std::string curves_section(Runs runs) {
     for (const Curve& curve : run.files.curves)
       thinned = thinned || curve.values > static_cast<int64_t>(curve.points.size());
   return "<div class=\"grid\">\n" + charts + "</div>\n" +
-         (thinned ? paragraph("A point stands for several steps: its line is their mean, the band reaches from their "
-                              "lowest to their highest value.",
-                              "dim")
-                  : "");
+         (thinned
+              ? paragraph("A point represents several steps: the line shows their mean, the band their range.", "dim")
+              : "");
 }
 
 }  // namespace ranklab::viz

@@ -53,14 +53,13 @@ std::string about_text(const RunFiles& run) {
 }
 
 std::string head_markup(Runs runs) {
-  std::string out =
-      "<h1>" + as_markup(runs.size() == 1 ? runs[0].files.title() : "Two runs beside each other") + "</h1>\n";
+  std::string out = "<h1>" + as_markup(runs.size() == 1 ? runs[0].files.title() : "Two runs side by side") + "</h1>\n";
   for (size_t i = 0; i < runs.size(); ++i) {
     if (runs.size() > 1) out += run_heading(runs[i], i);
     out += paragraph(about_text(runs[i].files), "dim");
     const RunEnd end = run_end(runs[i].files.record, runs[i].files.curves);
     if (!end.words.empty()) out += paragraph(as_sentence(end.words), end.failed ? "bad" : "dim");
-    for (const std::string& problem : runs[i].files.problems) out += paragraph("Not whole: " + problem, "bad");
+    for (const std::string& problem : runs[i].files.problems) out += paragraph("Incomplete: " + problem, "bad");
   }
   return out;
 }
@@ -69,7 +68,7 @@ std::string head_markup(Runs runs) {
 
 std::string report_page(Runs runs) {
   RANKLAB_CHECK(runs.size() == 1 || runs.size() == 2, ErrorKind::kInternal, .where = "report",
-                .what = "a report is of one run or two", .got = std::to_string(runs.size()));
+                .what = "a report covers one run or two", .got = std::to_string(runs.size()));
   std::string contents, sections;
   for (const SectionRow& row : kSections) {
     const std::string body = row.markup(runs);

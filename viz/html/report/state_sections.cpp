@@ -110,12 +110,12 @@ std::string memory_section(Runs runs) {
     std::vector<RankMemory> shown;
     for (const size_t r : telling_ranks(facts.mesh, kListedRanks)) shown.push_back(facts.memory[r]);
     return figure(memory_svg(shown, {true, letter + "h", "memory by category and rank"}),
-                  "Each rank at its fullest moment in the traced steps.") +
+                  "Each rank at its peak in the traced steps.") +
            table_markup(memory_rows(shown)) +
-           (shown.size() < facts.memory.size()
-                ? paragraph(strprintf("%zu of %zu ranks, which tell of the others.", shown.size(), facts.memory.size()),
-                            "dim")
-                : "");
+           (shown.size() < facts.memory.size() ? paragraph(strprintf("%zu of %zu ranks, which represent the others.",
+                                                                     shown.size(), facts.memory.size()),
+                                                           "dim")
+                                               : "");
   });
 }
 
@@ -159,9 +159,9 @@ std::string precision_section(Runs runs) {
     const std::vector<SampledTensor> tensors = sampled(facts.precision);
     if (tensors.empty())
       return absent(
-          "The trace has no samples of rounded tensors: --fp8, --fp4 or --precision-recipe rounds some, and "
+          "The trace has no samples of quantized tensors: --fp8, --fp4 or --precision-recipe quantizes some, and "
           "--precision-stats-interval says how often they are sampled.");
-    return paragraph(strprintf("What rounding to few bits did in step %d, the noisiest tensors first.",
+    return paragraph(strprintf("What quantization did in step %d, the noisiest tensors first.",
                                facts.precision.steps.back())) +
            table_markup(precision_rows(tensors)) + left_out(tensors.size(), kListedTensors, "tensors");
   });

@@ -88,8 +88,8 @@ std::string matrix_markup(const TrafficMatrix& matrix, const std::string& what, 
 std::string matrices_markup(const TraceStore& store, const StepFacts& facts, const std::vector<TrafficFlow>& flows,
                             const std::string& letter) {
   if (facts.traffic.size() > kMatrixRanks)
-    return paragraph(strprintf("The matrix of %zu ranks has no room here: ranklab viz has it.", facts.traffic.size()),
-                     "dim");
+    return paragraph(
+        strprintf("The matrix of %zu ranks does not fit here: ranklab viz shows it.", facts.traffic.size()), "dim");
   std::string out = matrix_markup(facts.traffic, "All of it", letter + "m");
   if (flows.size() < 2 || facts.traffic.size() > kSmallMatrixRanks) return out;
   std::string small;
@@ -120,7 +120,7 @@ std::string layout_section(Runs runs) {
     const MeshTable& mesh = facts.mesh;
     std::string out = figure(
         mesh_svg(mesh, facts.bubbles, {true, letter + "l", "ranks and their coordinates"}),
-        "Neighbours of the innermost axis lie beside each other; the blue line is the share of the traced step in "
+        "Neighbours of the innermost axis are next to each other; the blue line is the share of the traced step in "
         "which a rank is busy.");
     if (mesh.ranks.size() > kDrawnTiles)
       out += paragraph(strprintf("The first %zu of %zu ranks.", kDrawnTiles, mesh.ranks.size()), "dim");
@@ -136,7 +136,7 @@ std::string timeline_section(Runs runs) {
     std::string caption =
         step_words(store, facts) + ". Hatched is idle; point at a block to see what it is or waits for.";
     if (ranks < store.ranks().size())
-      caption += strprintf(" %zu of %zu ranks, which tell of the others.", ranks, store.ranks().size());
+      caption += strprintf(" %zu of %zu ranks, which represent the others.", ranks, store.ranks().size());
     return (svg.empty() ? absent("The step has too many events to be drawn here: ranklab viz shows it.")
                         : figure(svg, caption)) +
            causes_markup(store, facts);

@@ -49,7 +49,7 @@ ParityRow row_of(const Json& json, size_t ranks) {
                 .kind = json.at("kind").get<std::string>(),
                 .allowed = number_of(json.at("allowed"))};
   for (const Json& cell : json.at("cells")) row.cells.push_back(cell_of(cell));
-  if (row.cells.size() != ranks) throw std::out_of_range("a row has not as many cells as there are ranks");
+  if (row.cells.size() != ranks) throw std::out_of_range("a row does not have one cell per rank");
   return row;
 }
 
@@ -90,7 +90,7 @@ std::string parity_file_text(const ParityMap& map) {
 }
 
 ParityMap parse_parity_file(const std::string& text, const std::string& path) {
-  std::string reason = "no JSON object";
+  std::string reason = "not a JSON object";
   try {
     const Json json = Json::parse(text, nullptr, false);
     if (json.is_object()) return map_of(json);
@@ -101,7 +101,7 @@ ParityMap parse_parity_file(const std::string& text, const std::string& path) {
                                     .what = "not a file of ranklab parity",
                                     .got = reason,
                                     .want = "what ranklab parity --out FILE.json writes",
-                                    .fix = "write it anew"});
+                                    .fix = "write it again"});
 }
 
 ParityMap read_parity_file(const std::string& path) {

@@ -161,7 +161,7 @@ class Drawing {
   void legend() {
     y_ += 18;
     svg_.line(kSvgMargin, y_ - 8, width_ - 12, y_ - 8, kSvgBorder);
-    svg_.text(kSvgMargin, y_ + 13, 10, kSvgDim, "distance over what is allowed");
+    svg_.text(kSvgMargin, y_ + 13, 10, kSvgDim, "distance / tolerance");
     double x = kSvgMargin + 180;
     const double wide = (width_ - x - 12) / (kParityLevels + 1);
     for (size_t level = 0; level < kParityLevels; ++level, x += wide) {
@@ -172,11 +172,10 @@ class Drawing {
     svg_.rect(x, y_, wide - 2, kCellHigh, kNoPart, false, "");
     svg_.centred_text(x + wide / 2, y_ + 13, 9, kSvgBlack, "\u2013 no part");
     y_ += kCellHigh + 4;
-    svg_.text(
-        kSvgMargin, y_ + 12, 10, kSvgDim,
-        std::string("\u2717 wrong") +
-            (is_narrow() ? "" : ", and how many times what is allowed; without a number: copies or types differ") +
-            "; paler below the first wrong tensor: what follows from it.");
+    svg_.text(kSvgMargin, y_ + 12, 10, kSvgDim,
+              std::string("\u2717 wrong") +
+                  (is_narrow() ? "" : ", and its multiple of the tolerance; without a number: copies or types differ") +
+                  "; paler below the first wrong tensor: what follows from it.");
     y_ += 18;
   }
 

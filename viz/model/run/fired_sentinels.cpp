@@ -74,7 +74,7 @@ FiredSentinels read_fired_sentinels(const std::string& path) {
     const json read = json::parse(line, nullptr, false);
     const bool whole = read.is_object() && read.contains("step") && read["step"].is_number_integer();
     if (!whole) {
-      out.problem = "line " + std::to_string(out.steps--) + " is no JSON object with a step";
+      out.problem = "line " + std::to_string(out.steps--) + " is not a JSON object with a step";
       break;
     }
     const auto fired = read.find("fired");

@@ -103,7 +103,8 @@ MetricLines read_metric_lines(const std::string& path, size_t most_points) {
     const bool has_step = json.is_object() && json.contains("step") && json["step"].is_number_integer();
     const int64_t step = has_step ? json["step"].get<int64_t>() : -1;
     if (step < 0 || step > std::numeric_limits<int>::max()) {
-      out.problem = "line " + std::to_string(out.lines--) + (json.is_object() ? " has no step" : " is no JSON object");
+      out.problem =
+          "line " + std::to_string(out.lines--) + (json.is_object() ? " has no step" : " is not a JSON object");
       break;
     }
     for (const auto& [key, value] : json.items()) {

@@ -45,8 +45,8 @@ RunEnd run_end(const std::optional<RunRecord>& record, const std::vector<Curve>&
     if (end.interrupted) return {"the run was interrupted after " + steps_text(end.steps_done)};
   }
   if (const int step = diverged_at(curves); step >= 0)
-    return {strprintf("the run diverged: its loss is no number from step %d on", step), true, step};
-  if (record && !record->outcome) return {"the end of the run is not recorded: it goes on, or was killed"};
+    return {strprintf("the run diverged: its loss is not finite from step %d on", step), true, step};
+  if (record && !record->outcome) return {"the end of the run is not recorded: it is still running, or was killed"};
   return {};
 }
 

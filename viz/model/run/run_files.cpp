@@ -87,7 +87,7 @@ RunFiles read_run(const std::string& path) {
   const std::string trace = trace_of(path);
   const auto in_folder = [&](const char* name) { return there(run.folder + "/" + name); };
   const bool any = there(trace) || std::ranges::any_of(kFiles, in_folder);
-  RANKLAB_CHECK(any, ErrorKind::kIo, .where = "report", .what = "nothing of a run is in this folder",
+  RANKLAB_CHECK(any, ErrorKind::kIo, .where = "report", .what = "this folder has no files of a run",
                 .got = quote(run.folder), .want = std::string("metrics.jsonl, run.json or ") + kTraceFileName,
                 .fix = "name a run's --log-dir");
   const auto read_trace = [&](const std::string& file) {

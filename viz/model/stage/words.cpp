@@ -45,7 +45,7 @@ std::string flow_words(Axis axis, Purpose purpose) {
       "gradients of the results go out",
       "keys and values",
       "gradients of keys and values",
-      "heads change places with positions"};
+      "heads are exchanged for positions"};
   constexpr std::array<std::string_view, static_cast<size_t>(Axis::kCount)> kAxes = {"all ranks",
                                                                                      "parts of a layer",
                                                                                      "parts of a sequence",
@@ -112,7 +112,7 @@ std::string memory_scale_text(const StageScript& script) {
 }
 
 std::string stage_text(const TraceStore& store, const StageScript& script) {
-  if (script.empty()) return "nothing to tell: the trace has no events of some length\n";
+  if (script.empty()) return "nothing to show: the trace has no events with a duration\n";
   std::string out = script.window.step >= 0 ? "step " + std::to_string(script.window.step) + "\n" : "";
   for (const StageLine& line : script.lines)
     out += strprintf("%12s  ", format_time(store, line.time_ns - script.window.range.begin_ns).c_str()) +

@@ -26,7 +26,7 @@ int parse_step(std::string_view link, std::string_view text) {
   int step = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
   if (error != std::errc() || end != text.data() + text.size() || step < 0)
-    bad_part(link, text, "step is no number", "a whole number, 0 or more");
+    bad_part(link, text, "step is not a number", "a whole number, 0 or more");
   return step;
 }
 
@@ -40,7 +40,7 @@ int64_t parse_time(std::string_view link, std::string_view text, int64_t unit_ns
   const std::string want = unit_ns > 0 ? "a number of units, or with ns, us, ms or s" : "a number with ns, us, ms or s";
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc()) bad_part(link, text, "t is no time", want);
+  if (error != std::errc()) bad_part(link, text, "t is not a time", want);
   const std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
   int64_t scale = unit.empty() ? unit_ns : 0;
   for (const TimeUnit& known : kTimeUnits) {

@@ -62,7 +62,7 @@ TraceStore load_traces(std::span<const std::string> paths) {
   if (paths.size() == 1) return load_trace(paths.front());
   for (const std::string& path : paths)
     RANKLAB_CHECK(path != "last" && !std::filesystem::is_directory(path), ErrorKind::kInvalidArgument,
-                  .where = "traces", .what = "several files are one run of torch.profiler's, a file for each rank",
+                  .where = "traces", .what = "several files must be one run of torch.profiler, one file per rank",
                   .got = quote(path) + " among " + std::to_string(paths.size()), .want = "one run, or such files",
                   .fix = "two runs: ranklab trace diff A B, or ranklab viz A --compare B");
   return store_of(read_pytorch_traces(paths), paths.front() + " and " + std::to_string(paths.size() - 1) + " more");

@@ -84,7 +84,8 @@ void move_down(Row& row, size_t depth, int64_t begin, int64_t end) {
 // Whether the slice, which arrives later, must enclose an existing slice with the same extent.
 bool encloses_equal(const RankTrace& trace, TraceClock clock, const Slice& slice, const Track& track, size_t at) {
   if (track.begin_ns[at] != slice.begin_ns || track.end_ns[at] != slice.end_ns) return false;
-  return lies_before(trace.events[slice.event], slice.event, trace.events[track.event[at]], track.event[at], clock);
+  return precedes_in_layout(trace.events[slice.event], slice.event, trace.events[track.event[at]], track.event[at],
+                            clock);
 }
 
 // Inserts the slice where it nests. RETURNS: false if it crosses another one, or overlaps one in a lane that must not
@@ -163,7 +164,7 @@ void lay_out_rank(const RankTrace& trace, TraceClock clock, RankRows& rows) {
   std::sort(slices.begin(), slices.end(), [&](const Slice& a, const Slice& b) {
     if (a.begin_ns != b.begin_ns) return a.begin_ns < b.begin_ns;
     if (a.end_ns != b.end_ns) return a.end_ns > b.end_ns;  // the enclosing slice comes first
-    return lies_before(trace.events[a.event], a.event, trace.events[b.event], b.event, clock);
+    return precedes_in_layout(trace.events[a.event], a.event, trace.events[b.event], b.event, clock);
   });
   Row* row = nullptr;
   for (const Slice& slice : slices) {

@@ -111,9 +111,10 @@ TraceStore::TraceStore(TraceFile file, std::string source)
   }
   full_ = dropped() > 0;
   if (mended > 0)
-    warning_ = strprintf("the file is damaged: %zu event%s with an end before the beginning, or a time that none has, ",
+    warning_ = strprintf("the file is damaged: %zu event%s with an end before the beginning, or an impossible time, ",
                          mended, mended == 1 ? "" : "s") +
-               (mended == 1 ? "which counts" : "which count") + " as no time (ranklab trace validate names them)";
+               (mended == 1 ? "which is" : "which are") +
+               " shown without a duration (ranklab trace validate lists them)";
   if (const std::string text = broke_off_text(traces_); !text.empty()) warning_ = text;
   lay_out();
 }

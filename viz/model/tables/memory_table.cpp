@@ -119,7 +119,7 @@ std::string bytes_text(double bytes) { return bytes == 0 ? std::string("-") : hu
 
 std::string memory_text(const std::vector<RankMemory>& table) {
   if (!has_memory(table)) return "the trace has no memory counters: ./ranklab train --train-iters 3 records them\n";
-  std::string out = "each rank at its fullest moment, bytes by category\n" + headings();
+  std::string out = "each rank at its peak, bytes by category\n" + headings();
   for (size_t r = 0; r < std::min(table.size(), kListedRanks); ++r) out += rank_line(table[r]);
   if (table.size() > kListedRanks) out += strprintf("and %zu more ranks\n", table.size() - kListedRanks);
   return out;

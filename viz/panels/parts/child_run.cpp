@@ -71,7 +71,7 @@ ChildRun::ChildRun(const std::string& program, const std::vector<std::string>& a
   RANKLAB_CHECK(failed == 0, ErrorKind::kEnvironment, .where = "run it",
                 .what = "cannot start the program, its output in " + quote(output_path_),
                 .got = quote(program) + ": " + std::strerror(failed), .want = "the ranklab program",
-                .fix = "was it built anew or moved? open the window again");
+                .fix = "was it rebuilt or moved? open the window again");
 }
 
 ChildRun::~ChildRun() {

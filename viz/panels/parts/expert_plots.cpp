@@ -31,7 +31,7 @@ void expert_ticks(const std::vector<size_t>& order) {
   ImPlot::SetupAxisTicks(ImAxis_X1, at.data(), static_cast<int>(at.size()), labels.data());
 }
 
-void tell_expert(const LayerLoad& load, const std::vector<size_t>& order) {
+void expert_tooltip(const LayerLoad& load, const std::vector<size_t>& order) {
   if (!ImPlot::IsPlotHovered()) return;
   const auto near = std::lround(ImPlot::GetPlotMousePos().x);
   if (near < 0 || near >= static_cast<long>(order.size())) return;
@@ -70,7 +70,7 @@ ImPlotSpec line(ImU32 color, size_t points, float weight) {
 }
 
 // Shows the smallest and the largest biases of the step under the mouse.
-void tell_biases(const LoadHistory& history) {
+void bias_tooltip(const LoadHistory& history) {
   if (!ImPlot::IsPlotHovered()) return;
   const double near = std::round(ImPlot::GetPlotMousePos().x);
   for (size_t i = 0; i < history.bias_step.size(); ++i) {
@@ -123,7 +123,7 @@ void plot_load(const LayerLoad& load, bool sorted, int chosen, ImVec2 size) {
   ideal.Flags = ImPlotInfLinesFlags_Horizontal;
   ImPlot::PlotInfLines("ideal", &load.measures.ideal, 1, ideal);
   ImPlot::TagY(load.measures.ideal, plot_color(theme::kGood), "ideal");
-  tell_expert(load, order);
+  expert_tooltip(load, order);
   ImPlot::EndPlot();
 }
 
@@ -181,7 +181,7 @@ int plot_bias(const LoadHistory& history, int step, int chosen, ImVec2 size) {
     ImPlot::PlotLine(std::to_string(expert).c_str(), history.bias_step.data(), history.bias[expert].data(),
                      static_cast<int>(history.bias_step.size()), spec);
   }
-  tell_biases(history);
+  bias_tooltip(history);
   return end_of_step_plot(step);
 }
 

@@ -68,7 +68,7 @@ void draw_range(const FormatRange& format, const RequantizeEstimate& estimate, I
                chosen ? theme::kAccent : theme::kText, words.c_str());
 }
 
-void tell_bin(const TensorSample& sample) {
+void bin_tooltip(const TensorSample& sample) {
   if (!ImPlot::IsPlotHovered()) return;
   const double exponent = std::floor(ImPlot::GetPlotMousePos().x);
   const auto bin = static_cast<long>(exponent) - kPrecisionFirstBin;
@@ -173,7 +173,7 @@ void plot_magnitudes(const TensorSample& sample, const FormatRange& format, Scal
   line.LineColor = plot_color(kBeyond);
   line.LineWeight = scaled(1.6f);
   ImPlot::PlotInfLines("largest", &saturation, 1, line);
-  tell_bin(sample);
+  bin_tooltip(sample);
   ImPlot::EndPlot();
 }
 

@@ -113,7 +113,7 @@ const RunEnd& Workspace::run_end() {
   return run_end_.get(loaded_, [this] { return run_end_beside(*store_); });
 }
 
-bool Workspace::goes_on() const { return live != nullptr && live->status() != LiveStatus::kEnded; }
+bool Workspace::has_live_run() const { return live != nullptr && live->status() != LiveStatus::kEnded; }
 
 const char* Workspace::why_empty() const {
   return live != nullptr ? "The run has recorded nothing yet." : "No trace is open: ./ranklab viz last";
@@ -125,7 +125,7 @@ std::string_view Workspace::why_phases_only() {
 
 bool Workspace::has_whole_step() const {
   if (store_->empty()) return false;
-  if (!goes_on()) return true;
+  if (!has_live_run()) return true;
   const auto past_the_first = [this](const RankTrace& trace) {
     return !trace.events.empty() && trace.events.back().step > store_->steps().front().step;
   };

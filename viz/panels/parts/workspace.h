@@ -90,7 +90,7 @@ class Workspace {
   const std::vector<Insight>& insights();  // of window()
   const MeshTable& mesh();
   const RunEnd& run_end();
-  bool goes_on() const;                // whether there is a live run that has not ended
+  bool has_live_run() const;           // whether there is a live run that has not ended
   const char* why_empty() const;       // what panels show while there is no event
   std::string_view why_phases_only();  // that of bubbles.h, computed once per content of the trace
   // Whether the parts of each step are known: in a live run as soon as every rank has passed the first step.

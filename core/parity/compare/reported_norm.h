@@ -12,6 +12,6 @@ class ParityReference;
 // The norm that `got` reports divided by the norm of its recorded gradients, relative to the same ratio in `want`: 1 if
 // it is right. Returns nothing if a record does not report its norm, if the two records have different gradients (files
 // may have only some), or if a gradient is incomplete or not finite.
-std::optional<double> told_over_own_norm(const ParityRecord& got, const ParityReference& want, int64_t step);
+std::optional<double> reported_norm_ratio(const ParityRecord& got, const ParityReference& want, int64_t step);
 
 }  // namespace ranklab
