@@ -1,7 +1,5 @@
 #include "core/checkpoint/hf/families/deepseek_experts.h"
 
-#include "core/checkpoint/hf/keys.h"
-
 namespace ranklab {
 namespace {
 
@@ -67,14 +65,13 @@ HfKey scaling_factor_key(double absent) {
 }
 
 HfKeys sigmoid_router_keys(double scaling) {
-  HfKeys keys = deepseek_expert_keys();
-  append(keys, {{"n_group", [](const ModelConfig& c) { return HfJson(experts_of(c).num_groups); },
-                 [](ModelConfig& c, const HfValue& value) { c.moe.num_groups = value.integer(); }, true},
-                {"topk_group", [](const ModelConfig& c) { return HfJson(experts_of(c).group_topk); },
-                 [](ModelConfig& c, const HfValue& value) { c.moe.group_topk = value.integer(); }, true},
-                normalization(),
-                scaling_factor_key(scaling)});
-  return keys;
+  return together({deepseek_expert_keys(),
+                   {{"n_group", [](const ModelConfig& c) { return HfJson(experts_of(c).num_groups); },
+                     [](ModelConfig& c, const HfValue& value) { c.moe.num_groups = value.integer(); }, true},
+                    {"topk_group", [](const ModelConfig& c) { return HfJson(experts_of(c).group_topk); },
+                     [](ModelConfig& c, const HfValue& value) { c.moe.group_topk = value.integer(); }, true},
+                    normalization(),
+                    scaling_factor_key(scaling)}});
 }
 
 HfKey first_dense_layers_key(int64_t absent, RouterScore score) {
