@@ -19,6 +19,7 @@
 #include "cli/process_limits.h"
 #include "core/base/error.h"
 #include "core/base/exhausted.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -62,13 +63,12 @@ void refuse_unknown(const CommandLine& app) {
   for (const auto& command : sub.subcommands()) below.push_back(command->name());
   known.insert(known.end(), below.begin(), below.end());
   const std::string word = extras[0].substr(0, extras[0].find('='));
-  const std::string nearest = nearest_name(word, known);
   throw Error(ErrorKind::kInvalidArgument,
               {.where = sub.path(),
                .what = "unknown option or command",
                .got = quote(extras[0]),
                .want = below.empty() || word.starts_with("-") ? "" : "one of " + join(below, ", "),
-               .fix = nearest.empty() ? "see --help" : "did you mean " + quote(nearest) + "?"});
+               .fix = did_you_mean(word, known, "see --help")});
 }
 
 // Options that every command takes.

@@ -11,6 +11,7 @@
 #include "cli/bench/bench_process.h"
 #include "cli/common/json_output.h"
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/numbers/median.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
@@ -54,15 +55,12 @@ const std::vector<Mode>& all_modes() {
 }
 
 const Mode& find_mode(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Mode& mode : all_modes()) {
+  for (const Mode& mode : all_modes())
     if (mode.name == name) return mode;
-    names.push_back(mode.name);
-  }
   throw Error(ErrorKind::kInvalidArgument, {.where = "bench train",
                                             .what = "unknown mode",
                                             .got = quote(name),
-                                            .want = join(names, ", "),
+                                            .want = join(row_names(all_modes()), ", "),
                                             .fix = "pass them to --modes, separated by commas"});
 }
 
@@ -215,11 +213,7 @@ json run_side(const Side& side) {
 
 }  // namespace
 
-std::vector<std::string> bench_train_modes() {
-  std::vector<std::string> names;
-  for (const Mode& mode : all_modes()) names.push_back(mode.name);
-  return names;
-}
+std::vector<std::string> bench_train_modes() { return row_names(all_modes()); }
 
 // The two sides of a layout alternate, so that load from other programs affects both; a layout's rows are printed when
 // all of them are done.

@@ -22,7 +22,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
-#include "core/comm/product_of_axes.h"
+#include "core/comm/parallel_dims.h"
 #include "core/runtime/checkpoint/settings.h"
 
 namespace ranklab {

@@ -10,8 +10,8 @@
 
 #include "cli/common/interrupt.h"
 #include "cli/debug/debug_text.h"
-#include "core/base/blank.h"
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -144,11 +144,9 @@ void DebugPrompt::execute(const std::string& line) {
   for (std::string word; stream >> word && word[0] != '#';) words.push_back(word);
   const Command* command = find(words[0]);
   if (command == nullptr) {
-    std::vector<std::string> names;
-    for (const Command& each : commands()) names.emplace_back(each.name);
-    const std::string nearest = nearest_name(words[0], names);
+    const std::vector<std::string> names = row_names(commands());
     refuse("no such command", quote(words[0].substr(0, 40)), join(std::span<const std::string>(names), ", "),
-           nearest.empty() ? "see: help" : "did you mean " + quote(nearest) + "?");
+           did_you_mean(words[0], names, "see: help"));
   }
   words.erase(words.begin());
   if (words.size() > command->most_words)
@@ -327,11 +325,8 @@ void DebugPrompt::hash(const Words&) {
 void DebugPrompt::print(const Words& words) {
   const std::string what = words.empty() ? "metrics" : words[0];
   const std::vector<std::string> known = {"loss", "grad_norm", "lr", "metrics"};
-  if (std::find(known.begin(), known.end(), what) == known.end()) {
-    const std::string nearest = nearest_name(what, known);
-    refuse("no such metric", quote(what), "loss, grad_norm, lr or metrics",
-           nearest.empty() ? "see: help" : "did you mean " + quote(nearest) + "?");
-  }
+  if (std::find(known.begin(), known.end(), what) == known.end())
+    refuse("no such metric", quote(what), "loss, grad_norm, lr or metrics", did_you_mean(what, known, "see: help"));
   const std::optional<StepMetrics> m = metrics_->get();
   if (!m) return say("no step is finished yet\n");
   std::string text = "step " + std::to_string(m->step) + ":";

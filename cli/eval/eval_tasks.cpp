@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "core/base/blank.h"
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
 #include "core/base/text.h"

@@ -13,6 +13,7 @@
 #include "cli/precision/precision_subcommands.h"
 #include "cli/precision/precision_text.h"
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 #include "core/config/linear_modules.h"
 #include "core/config/precision_choice.h"
@@ -47,11 +48,10 @@ std::vector<ModulePrecision> chosen_modules(const RunPlan& plan, const Precision
             ? *found
             : ModulePrecision{.module = module.name, .compute = policy.recipe().compute, .rule = kNoProducts});
   }
-  const std::string nearest = nearest_name(without_numbers(pattern), names);
   RANKLAB_CHECK(!chosen.empty(), ErrorKind::kInvalidArgument, .where = "precision explain",
                 .what = "no module has a name like this", .got = "--module " + quote(pattern),
                 .want = "a name, or a pattern such as 'layers.*.mlp.*'",
-                .fix = nearest.empty() ? "leave --module out to see all" : "did you mean " + quote(nearest) + "?");
+                .fix = did_you_mean(without_numbers(pattern), names, "leave --module out to see all"));
   return chosen;
 }
 

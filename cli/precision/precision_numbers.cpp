@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
+#include "core/base/named_rows.h"
 #include "core/base/numbers/philox.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
@@ -92,13 +93,11 @@ std::vector<NumberMatrix> read_tensors(const NumberSource& source) {
     names.push_back(entry.name);
     if (source.tensor.empty() || source.tensor == entry.name) matrices.push_back(of_tensor(file, entry));
   }
-  const std::string nearest = nearest_name(source.tensor, names);
   RANKLAB_CHECK(!matrices.empty(), ErrorKind::kInvalidArgument, .where = kNumbersWhere,
                 .what = "no such tensor of floating-point numbers in " + source.text,
                 .got = source.tensor.empty() ? "none" : quote(source.tensor),
                 .want = std::to_string(names.size()) + " tensors have them",
-                .fix = nearest.empty() ? "see: ranklab ckpt inspect " + shell_word(source.text)
-                                       : "did you mean " + quote(nearest) + "?");
+                .fix = did_you_mean(source.tensor, names, "see: ranklab ckpt inspect " + shell_word(source.text)));
   return matrices;
 }
 

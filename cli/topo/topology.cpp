@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/comm/product_of_axes.h"
+#include "core/comm/parallel_dims.h"
 #include "core/spec/presets.h"
 
 namespace ranklab {

@@ -1,9 +1,9 @@
 #include "core/base/dtype.h"
 
 #include <array>
-#include <utility>
 
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -31,15 +31,12 @@ int64_t size_bytes(DType dtype) { return kRows[static_cast<size_t>(dtype)].bytes
 std::string_view name(DType dtype) { return kRows[static_cast<size_t>(dtype)].name; }
 
 DType parse_dtype(std::string_view text) {
-  std::vector<std::string> names;
-  for (const Row& row : kRows) {
+  for (const Row& row : kRows)
     if (row.name == text) return row.dtype;
-    names.emplace_back(row.name);
-  }
   throw Error(ErrorKind::kInvalidArgument, {.where = "dtype",
                                             .what = "unknown element type",
                                             .got = quote(text),
-                                            .want = "one of " + join(names, ", "),
+                                            .want = "one of " + join(row_names(kRows), ", "),
                                             .fix = "use one of them"});
 }
 

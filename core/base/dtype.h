@@ -1,7 +1,6 @@
 // Element types by name and size, without torch: what trace, sim and the command line need to know of a tensor.
 #pragma once
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 namespace ranklab {

@@ -11,7 +11,6 @@
 #include <ctime>
 #include <limits>
 #include <sstream>
-#include <string>
 #include <system_error>
 
 #include "core/base/error.h"

@@ -17,6 +17,7 @@ std::string join(std::span<const int64_t> parts, std::string_view separator);
 std::string nearest_multiples(int64_t value, int64_t unit);
 std::string shape_text(std::span<const int64_t> shape);  // "[2, 3]"; "[]" for a scalar
 std::string lower_case(std::string_view text);           // ASCII letters only
+constexpr bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\v\f") == text.npos; }
 std::string quote(std::string_view text);
 // Text of a file as it may be shown on a terminal: control characters become '?', other UTF-8 stays.
 std::string without_controls(std::string text);

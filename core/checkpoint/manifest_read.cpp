@@ -1,4 +1,3 @@
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 

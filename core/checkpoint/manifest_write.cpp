@@ -7,7 +7,6 @@
 #include "core/checkpoint/manifest.h"
 #include "core/checkpoint/manifest_hash.h"
 #include "core/checkpoint/read_only_file.h"
-#include "core/checkpoint/safetensors_header.h"
 
 namespace ranklab {
 namespace {

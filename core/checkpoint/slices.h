@@ -5,7 +5,6 @@
 // global size are padding and belong to no run. Cost: one run per row unless the cut is along the first dim. Thread
 // rule: pure.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>

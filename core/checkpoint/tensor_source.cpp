@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/base/text.h"
-
 namespace ranklab {
 
 const TensorInfo* TensorSource::find(const std::string& name) const {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <vector>
 
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -77,11 +77,7 @@ bool find_tensor_type(std::string_view text, TensorType& type) {
   return false;
 }
 
-std::string tensor_type_names() {
-  std::vector<std::string> names;
-  for (const Row& r : kRows) names.emplace_back(r.name);
-  return join(names, ", ");
-}
+std::string tensor_type_names() { return join(row_names(kRows), ", "); }
 
 double element_value(TensorType type, const std::byte* at) {
   switch (type) {

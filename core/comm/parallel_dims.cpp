@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/base/size_error.h"
 #include "core/base/text.h"
-#include "core/comm/product_of_axes.h"
 
 namespace ranklab {
 namespace {

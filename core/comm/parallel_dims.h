@@ -29,4 +29,9 @@ struct ParallelDims {
   int size(Axis axis) const;  // REQUIRES: a resolved object
 };
 
+// dp x cp x tp x pp: the number of ranks that these sizes need, where no world size is given. A size below 1 counts as
+// 1, because resolved() refuses it by its own name. Saturates at the largest int, which resolved() then refuses as too
+// many ranks.
+int product_of_axes(const ParallelDims& dims);
+
 }  // namespace ranklab

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
-#include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/text.h"

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
 #include "core/comm/tree_reduce.h"
 

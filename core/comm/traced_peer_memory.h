@@ -2,7 +2,6 @@
 // another) and, once taken, at its receiver, whose clock moves to the last arrival. Cost: one event per put on each
 // side. Thread rule: its rank's thread.
 #pragma once
-#include <memory>
 
 #include "core/comm/peer_memory.h"
 #include "core/sim/link_cost.h"

@@ -28,8 +28,7 @@ int64_t whole_number(const std::string& word, const std::string& text) {
 
 std::vector<std::string> between_commas(const std::string& text) {
   std::vector<std::string> parts;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, ',');) {
+  for (const std::string& part : split(text, ',')) {
     const size_t first = part.find_first_not_of(' '), last = part.find_last_not_of(' ');
     if (first != std::string::npos) parts.push_back(part.substr(first, last - first + 1));
   }

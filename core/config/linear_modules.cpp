@@ -1,7 +1,6 @@
 #include "core/config/linear_modules.h"
 
 #include "core/base/error.h"
-#include "core/base/text.h"
 
 namespace ranklab {
 namespace {

@@ -94,6 +94,17 @@ Schedule schedule_from_file(const TrainConfig& c, int64_t num_microbatches) {
   return schedule;
 }
 
+// An even split, unless the head is so much work that another split makes the fullest stage 5 % smaller.
+std::vector<int64_t> default_split(const ModelConfig& model, int64_t stages) {
+  std::vector<int64_t> even = even_split(model.num_layers, stages);
+  if (stages == 1 || model.num_layers == stages) return even;
+  const LayerFlops flops = flops_of_layers(model, model.seq_length);
+  const EndWork ends{.behind = flops.behind};
+  std::vector<int64_t> balanced = balanced_split(flops.layers, ends, stages);
+  const double least = fullest_stage(flops.layers, ends, balanced);
+  return fullest_stage(flops.layers, ends, even) > 1.05 * least ? balanced : even;
+}
+
 }  // namespace
 
 int64_t resolve_microbatches(const TrainConfig& c, int64_t sequences) {
@@ -134,21 +145,6 @@ Schedule resolve_schedule(const TrainConfig& c, int64_t num_microbatches) {
     throw Error(error.kind(), text);
   }
 }
-
-namespace {
-
-// An even split, unless the head is so much work that another split makes the fullest stage 5 % smaller.
-std::vector<int64_t> default_split(const ModelConfig& model, int64_t stages) {
-  std::vector<int64_t> even = even_split(model.num_layers, stages);
-  if (stages == 1 || model.num_layers == stages) return even;
-  const LayerFlops flops = flops_of_layers(model, model.seq_length);
-  const EndWork ends{.behind = flops.behind};
-  std::vector<int64_t> balanced = balanced_split(flops.layers, ends, stages);
-  const double least = fullest_stage(flops.layers, ends, balanced);
-  return fullest_stage(flops.layers, ends, even) > 1.05 * least ? balanced : even;
-}
-
-}  // namespace
 
 std::vector<int64_t> resolve_stage_layers(const TrainConfig& c, const Schedule& schedule) {
   const int64_t stages = schedule.chain_length, layers = c.model.num_layers;

@@ -2,7 +2,6 @@
 // into numbers. Torch-free. Thread rule: pure functions, except for reading a schedule file.
 #pragma once
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "core/config/train_config.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -41,11 +42,9 @@ std::vector<std::pair<std::string, DType>> parse_typed_list(const char* flag, co
     if (equals == std::string::npos || name.empty())
       refuse(flag, "has an entry without a name and a type", quote(part), "NAME=DTYPE", "as in 'head=fp32'");
     const std::string type = trimmed(part.substr(equals + 1));
-    if (std::find(types.begin(), types.end(), type) == types.end()) {
-      const std::string nearest = nearest_name(type, types);
+    if (std::find(types.begin(), types.end(), type) == types.end())
       refuse(flag, "cannot take this type", quote(part), "one of " + join(types, ", "),
-             nearest.empty() ? "use one of them" : "did you mean " + quote(nearest) + "?");
-    }
+             did_you_mean(type, types, "use one of them"));
     entries.emplace_back(name, parse_dtype(type));
   }
   return entries;

@@ -7,7 +7,6 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/config/linear_modules.h"
-#include "core/config/pipeline_layout.h"
 #include "core/precision/precision_policy.h"
 #include "core/spec/module_table.h"
 

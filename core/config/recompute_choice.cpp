@@ -1,9 +1,9 @@
 #include "core/config/recompute_choice.h"
 
 #include <algorithm>
-#include <string>
 
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 #include "core/config/precision_lists.h"
 
@@ -46,8 +46,7 @@ void check_recompute(const RunPlan& plan) {
 
 RecomputedModules parse_recomputed_modules(const std::string& text) {
   constexpr const char* kFlag = "--recompute-modules";
-  std::vector<std::string> names;
-  for (const RecomputedModuleName& row : kRecomputedModules) names.emplace_back(row.name);
+  const std::vector<std::string> names = row_names(kRecomputedModules);
   RecomputedModules modules{.core_attn = false};
   const std::vector<std::string> parts = parse_list(kFlag, text);
   RANKLAB_CHECK(!parts.empty(), ErrorKind::kInvalidArgument, .where = "config",

@@ -1,7 +1,6 @@
 #include "core/config/sharding.h"
 
 #include <algorithm>
-#include <string>
 
 #include "core/base/error.h"
 

@@ -1,7 +1,6 @@
 #include "core/data/batch_source.h"
 
 #include <map>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/numbers/philox.h"

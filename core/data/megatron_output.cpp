@@ -1,14 +1,12 @@
 #include "core/data/megatron_output.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <span>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/base/files/atomic_file.h"
-#include "core/base/text.h"
 #include "core/data/megatron_format.h"
 #include "core/data/token_shard.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/base/checksum.h"
-#include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/data/shard_format.h"
 

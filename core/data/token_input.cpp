@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 #include "core/data/inputs/inputs.h"
 #include "core/data/packed_format.h"
@@ -70,11 +71,7 @@ void TokenInput::skip(uint64_t tokens) {
   }
 }
 
-std::vector<std::string> input_formats() {
-  std::vector<std::string> names;
-  for (const FormatRow& row : kFormats) names.emplace_back(row.name);
-  return names;
-}
+std::vector<std::string> input_formats() { return row_names(kFormats); }
 
 bool is_json_lines(const std::string& path) { return path.ends_with(".jsonl") || path.ends_with(".json"); }
 

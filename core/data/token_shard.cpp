@@ -8,7 +8,6 @@
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
 #include "core/base/json_integer.h"
-#include "core/base/text.h"
 #include "core/data/shard_file.h"
 #include "core/data/shard_format.h"
 #include "core/data/tokenizer/tokenizer.h"

@@ -1,6 +1,5 @@
 #include "core/live/live_socket.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>

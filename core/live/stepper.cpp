@@ -1,8 +1,6 @@
 #include "core/live/stepper.h"
 
 #include <algorithm>
-#include <climits>
-#include <deque>
 #include <utility>
 
 #include "core/live/stepper_world.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 #include "core/live/stepper_state.h"
 
@@ -28,13 +29,12 @@ constexpr std::array<Unit, 7> kBytes = {
 
 [[noreturn]] void refuse(const std::string& what, std::string_view got, const std::string& want,
                          std::span<const std::string> known = {}) {
-  const std::string nearest = nearest_name(got, known);
   throw Error(ErrorKind::kInvalidArgument,
               {.where = "breakpoint",
                .what = what,
                .got = quote(std::string(got.substr(0, 80)) + (got.size() > 80 ? "..." : "")),
                .want = want,
-               .fix = nearest.empty() ? "see: help break" : "did you mean " + quote(nearest) + "?"});
+               .fix = did_you_mean(got, known, "see: help break")});
 }
 
 std::vector<std::string> words_of(std::string_view text) {

@@ -1,7 +1,6 @@
 #include "core/model/attention_split.h"
 
 #include "core/base/injected_bug.h"
-#include "core/model/decode_cache.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 

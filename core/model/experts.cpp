@@ -3,7 +3,6 @@
 #include <string>
 
 #include "core/nn/activation.h"
-#include "core/parallel/expert/expert_bias.h"
 #include "core/parallel/expert/expert_mlp.h"
 #include "core/parallel/expert/grouped_linear.h"
 #include "core/parallel/quantized/quantizer_book.h"

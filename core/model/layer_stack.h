@@ -6,7 +6,6 @@
 #include <c10/core/ScalarType.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>

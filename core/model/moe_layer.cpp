@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "core/base/injected_bug.h"
-#include "core/model/decode_cache.h"
 #include "core/model/experts.h"
 #include "core/model/module_use.h"
 #include "core/nn/router.h"

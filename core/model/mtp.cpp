@@ -12,8 +12,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 // [B, S] shifted left by `by`, filled with `fill` at the end.
 at::Tensor shifted(const at::Tensor& x_BS, int64_t by, int64_t fill) {
   const NoCostScope no_cost;

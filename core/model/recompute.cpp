@@ -2,7 +2,6 @@
 
 #include <torch/csrc/autograd/autograd.h>
 
-#include <functional>
 #include <optional>
 #include <utility>
 
@@ -13,8 +12,6 @@
 
 namespace ranklab {
 namespace {
-
-using torch::autograd::variable_list;
 
 struct KeptPiece : torch::CustomClassHolder {
   KeptPiece(Piece kept, ForwardContext with) : piece(std::move(kept)), context(std::move(with)) {}

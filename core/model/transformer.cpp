@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,6 @@
 #include "core/model/moe_layer.h"
 #include "core/model/mtp.h"
 #include "core/model/output_head.h"
-#include "core/model/token_check.h"
 #include "core/nn/attention/query_temperature.h"
 #include "core/parallel/context/context_attention.h"
 #include "core/parallel/tensor/vocab_embedding.h"
@@ -27,6 +27,25 @@
 
 namespace ranklab {
 namespace {
+
+// Checks that the number and values of tokens fit the model; throws kInvalidArgument. The values of tokens on a device
+// are not checked, because that would need a synchronization. Cost: a pass over the tokens.
+void check_tokens(const at::Tensor& tokens_BS, const ModelConfig& config) {
+  RANKLAB_CHECK(tokens_BS.dim() == 2 && tokens_BS.size(1) > 0 && tokens_BS.size(1) <= config.seq_length,
+                ErrorKind::kInvalidArgument, .where = "transformer", .what = "the sequences do not fit the model",
+                .got = "tokens [" + join(std::span<const int64_t>(tokens_BS.sizes()), ", ") + "]",
+                .want = strprintf("[B, S] with S at most %lld", static_cast<long long>(config.seq_length)),
+                .fix = "cut the sequences or raise --seq-length");
+  if (!tokens_BS.is_cpu() || tokens_BS.numel() == 0) return;
+  const NoCostScope no_cost;
+  const auto [least, most] = at::aminmax(tokens_BS);
+  RANKLAB_CHECK(least.item<int64_t>() >= 0 && most.item<int64_t>() < config.vocab_size, ErrorKind::kInvalidArgument,
+                .where = "transformer", .what = "a token is outside the vocabulary",
+                .got = strprintf("tokens from %lld to %lld", static_cast<long long>(least.item<int64_t>()),
+                                 static_cast<long long>(most.item<int64_t>())),
+                .want = strprintf("0 .. %lld", static_cast<long long>(config.vocab_size - 1)),
+                .fix = "use the tokenizer that this vocabulary belongs to, or raise --vocab-size");
+}
 
 class Transformer : public LayerStack {
  public:

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 #include "core/museum/exhibit.h"
 #include "core/museum/exhibits/exhibits.h"
@@ -85,13 +86,11 @@ const Exhibit& exhibit_named(const std::string& name) {
   if (const Exhibit* exhibit = find_exhibit(name)) return *exhibit;
   std::vector<std::string> known;
   for (const Exhibit* exhibit : kExhibits) known.emplace_back(exhibit->name);
-  const std::string nearest = nearest_name(name, known);
-  throw Error(ErrorKind::kInvalidArgument,
-              {.where = "museum",
-               .what = "the museum has no such bug",
-               .got = quote(name),
-               .want = "a name of `ranklab museum list`",
-               .fix = nearest.empty() ? "choose one of them" : "did you mean " + quote(nearest) + "?"});
+  throw unknown_name(name, known,
+                     {.where = "museum",
+                      .what = "the museum has no such bug",
+                      .want = "a name of `ranklab museum list`",
+                      .fix = "choose one of them"});
 }
 
 std::vector<InjectedBug> bugs_named(const std::string& names) {

@@ -10,8 +10,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 struct SwigluFunction : CustomFunction<SwigluFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate_up_in) {
     const at::Tensor gate_up = gate_up_in.contiguous();

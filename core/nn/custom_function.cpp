@@ -13,7 +13,6 @@
 
 namespace ranklab {
 
-using torch::autograd::variable_list;
 using torch::autograd::VariableInfo;
 
 class CustomNode final : public torch::autograd::Node {

@@ -27,6 +27,8 @@ using variable_list = std::vector<at::Tensor>;
 
 namespace ranklab {
 
+using torch::autograd::variable_list;
+
 class CustomNode;
 
 // The state that a function passes from forward to backward.
@@ -37,10 +39,10 @@ class AutogradContext {
   std::map<std::string, c10::IValue> saved_data;  // for as long as the graph lives
 
   // Call at most once, in forward(). Released when backward has run.
-  void save_for_backward(torch::autograd::variable_list tensors);
+  void save_for_backward(variable_list tensors);
   // Throws if a tensor was modified in place since, or after a backward that did not retain the graph.
-  torch::autograd::variable_list get_saved_variables() const;
-  void mark_non_differentiable(const torch::autograd::variable_list& outputs);
+  variable_list get_saved_variables() const;
+  void mark_non_differentiable(const variable_list& outputs);
   // Whether gradients of outputs that nobody used are zeros (the default) or undefined.
   void set_materialize_grads(bool value);
   // Whether the gradient of an input is needed. `index` counts only the inputs that are tensors.
@@ -52,11 +54,11 @@ class AutogradContext {
 
 // One call of any CustomFunction, with its type erased.
 struct CustomCall {
-  using Backward = torch::autograd::variable_list (*)(AutogradContext*, const torch::autograd::variable_list&);
+  using Backward = variable_list (*)(AutogradContext*, const variable_list&);
 
   const std::type_info& function;
   Backward backward;
-  torch::autograd::variable_list inputs = {};
+  variable_list inputs = {};
   std::vector<bool> is_tensor = {};  // one entry per input of forward() and per tensor of a list
 
   void add(const at::Tensor& input);
@@ -66,7 +68,7 @@ struct CustomCall {
   void add(const T&) {
     is_tensor.push_back(false);
   }
-  torch::autograd::variable_list run(const std::function<torch::autograd::variable_list(AutogradContext*)>& forward);
+  variable_list run(const std::function<variable_list(AutogradContext*)>& forward);
 };
 
 template <class F>
@@ -76,9 +78,8 @@ struct CustomFunction {
     using Result = decltype(F::forward(nullptr, std::forward<Inputs>(inputs)...));
     CustomCall call{typeid(F), &F::backward};
     (call.add(inputs), ...);
-    torch::autograd::variable_list outputs = call.run([&](AutogradContext* ctx) -> torch::autograd::variable_list {
-      return {F::forward(ctx, std::forward<Inputs>(inputs)...)};
-    });
+    variable_list outputs = call.run(
+        [&](AutogradContext* ctx) -> variable_list { return {F::forward(ctx, std::forward<Inputs>(inputs)...)}; });
     if constexpr (std::is_same_v<Result, at::Tensor>) {
       return std::move(outputs[0]);
     } else {

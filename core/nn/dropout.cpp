@@ -1,7 +1,5 @@
 #include "core/nn/dropout.h"
 
-#include <span>
-
 #include "core/base/error.h"
 #include "core/base/numbers/philox.h"
 #include "core/nn/device_random.h"

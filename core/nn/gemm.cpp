@@ -4,7 +4,6 @@
 #include <atomic>
 #include <exception>
 #include <memory>
-#include <string>
 
 #include "core/base/error.h"
 #include "core/nn/kernels/kernel_path.h"

@@ -11,8 +11,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 kernels::HeadNormShape kernel_shape(const at::Tensor& qkv, const AttentionShape& shape, double epsilon, double offset) {
   return {qkv.numel() / qkv.size(-1), shape.heads, shape.groups, shape.head_dim, epsilon, offset};
 }

@@ -11,7 +11,6 @@
 
 #include "core/base/error.h"
 #include "core/base/numbers/philox.h"
-#include "core/base/text.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"

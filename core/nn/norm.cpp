@@ -12,8 +12,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 kernels::RowShape rows_of(const at::Tensor& x) { return {x.numel() / x.size(-1), x.size(-1)}; }
 
 // Scratch for the partial sums of a weight's gradient on a device.

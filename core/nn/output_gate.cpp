@@ -3,7 +3,6 @@
 #include "core/nn/kernels/kernel_path.h"
 #include "core/nn/rerun_function.h"
 #include "core/sim/aten.h"
-#include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {

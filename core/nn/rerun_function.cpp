@@ -12,8 +12,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 struct Rerun : torch::CustomClassHolder {
   Rerun(TensorFunction of, const RerunCost& at) : function(std::move(of)), cost(at) {}
 

@@ -7,8 +7,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 // x [..., heads, elements from RotaryPairs::first on], whose first `rotary` elements are the rotated pairs.
 at::Tensor to_halves(const at::Tensor& x, int64_t rotary) {
   const int64_t others = x.size(-1) - rotary;

@@ -11,35 +11,12 @@
 #include "core/sim/type_watch.h"
 
 namespace ranklab {
-
 namespace {
 
 // Charged as one kernel per gradient, even if one kernel of the device takes all gradients at once.
 CostScope squares_cost(const at::Tensor& grad) {
   return {"sum_of_squares", 0.0, static_cast<double>(grad.nbytes()), DType::kFloat32};
 }
-
-}  // namespace
-
-double sum_of_squares(const at::Tensor& grad) {
-  const CostScope cost = squares_cost(grad);
-  if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kFloat) {
-    return kernels::sum_of_squares(grad.const_data_ptr<float>(), grad.numel());
-  }
-  if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kDouble) {
-    return kernels::sum_of_squares(grad.const_data_ptr<double>(), grad.numel());
-  }
-  if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kBFloat16) {
-    return kernels::sum_of_squares(static_cast<const kernels::Bf16*>(grad.const_data_ptr()), grad.numel());
-  }
-  if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kHalf) {
-    return kernels::sum_of_squares(static_cast<const kernels::Fp16*>(grad.const_data_ptr()), grad.numel());
-  }
-  if (grad.is_meta()) return 1;  // the cost of one pass was charged; there is nothing to add up
-  return grad.to(at::kDouble).square().sum().item<double>();
-}
-
-namespace {
 
 // Whether only the first rank of an axis counts a gradient, because all ranks of the axis have the same.
 struct Counting {
@@ -175,6 +152,24 @@ Value summed_over_world(Value dense, Value expert, RankContext& context, const O
 
 }  // namespace
 
+double sum_of_squares(const at::Tensor& grad) {
+  const CostScope cost = squares_cost(grad);
+  if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kFloat) {
+    return kernels::sum_of_squares(grad.const_data_ptr<float>(), grad.numel());
+  }
+  if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kDouble) {
+    return kernels::sum_of_squares(grad.const_data_ptr<double>(), grad.numel());
+  }
+  if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kBFloat16) {
+    return kernels::sum_of_squares(static_cast<const kernels::Bf16*>(grad.const_data_ptr()), grad.numel());
+  }
+  if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kHalf) {
+    return kernels::sum_of_squares(static_cast<const kernels::Fp16*>(grad.const_data_ptr()), grad.numel());
+  }
+  if (grad.is_meta()) return 1;  // the cost of one pass was charged; there is nothing to add up
+  return grad.to(at::kDouble).square().sum().item<double>();
+}
+
 bool counts_in_world(const Parameter& parameter, const RankContext& context, const OwnedPieces& pieces) {
   if (!counts_for_group(parameter, context)) return false;
   const bool expert = parameter.is_expert;
@@ -244,13 +239,6 @@ bool overflows_here(const std::vector<Parameter*>& parameters) {
   std::vector<at::Tensor> grads;
   for (const Parameter* parameter : parameters) grads.push_back(reduced_grad(*parameter));
   return !std::isfinite(squares_of(grads));
-}
-
-double clip_grad_norm(const std::vector<Parameter*>& parameters, RankContext& context, double max_norm,
-                      OwnedPieces pieces) {
-  const double norm = grad_norm(parameters, context, pieces);
-  scale_grads(parameters, clip_factor(norm, max_norm));
-  return norm;
 }
 
 }  // namespace ranklab

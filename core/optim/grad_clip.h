@@ -41,8 +41,4 @@ bool any_overflow(const std::vector<Parameter*>& parameters, RankContext& contex
 // Whether any gradient of this rank alone is infinite or NaN.
 bool overflows_here(const std::vector<Parameter*>& parameters);
 
-// grad_norm() and scale_grads(): clips the gradients and returns the norm before clipping.
-double clip_grad_norm(const std::vector<Parameter*>& parameters, RankContext& context, double max_norm,
-                      OwnedPieces pieces = {});
-
 }  // namespace ranklab

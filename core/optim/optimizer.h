@@ -1,5 +1,5 @@
 // The interface between the runtime and optimizers. An update reads data.grad() of its parameters, which GradReducer
-// has summed and clip_grad_norm has scaled. It works only on this rank's elements, so replicas stay bitwise equal if
+// has summed and scale_grads has scaled. It works only on this rank's elements, so replicas stay bitwise equal if
 // their gradients are. An optimizer that needs whole matrices is given a function that maps matrices of which several
 // ranks hold pieces. Thread rule: its rank's thread.
 #pragma once
@@ -53,7 +53,7 @@ class Optimizer {
 
 // AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101): decoupled weight decay on parameters with weight_decay set. One
 // fused ATen call per step, or one per parameter if some tensor is stored in 16 bits (param_groups.h); on a device with
-// an AdamW kernel, one pass over all tensors of any type (device_adam.h). Memory: two numbers per element.
+// an AdamW kernel, one pass over all tensors of any type (adamw.cpp). Memory: two numbers per element.
 struct AdamWOptions {
   double beta1 = 0.9;
   double beta2 = 0.95;

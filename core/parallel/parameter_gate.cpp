@@ -14,8 +14,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 void enter(const GatedPart& part, const std::string& next) {
   for (const std::string& unit : part.units) part.gate->enter(unit, &unit == &part.units.back() ? next : "");
 }

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -118,8 +117,8 @@ DumpSlice parse_dump_slice(const std::string& text, const std::vector<int64_t>& 
 
 std::vector<AxisPlace> parse_coordinates(const std::string& text) {
   std::vector<AxisPlace> places;
-  std::istringstream in(text == "one rank" ? "" : text);
-  for (std::string part; std::getline(in, part, ',');) {
+  if (text.empty() || text == "one rank") return places;
+  for (const std::string& part : split(text, ',')) {
     std::array<char, 16> axis_name{};
     AxisPlace one;
     int used = 0;

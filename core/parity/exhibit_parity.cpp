@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/base/text.h"
 #include "core/config/exhibit_config.h"
 #include "core/config/one_rank.h"
 #include "core/precision/precision_policy.h"

@@ -2,7 +2,6 @@
 // and tells which of these reproduces the values found. Thread rule: pure.
 #pragma once
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,5 @@
 #include "core/parity/parity_memory.h"
 
-#include <algorithm>
-
 #include "core/base/dtype.h"
 #include "core/base/error.h"
 #include "core/base/system.h"

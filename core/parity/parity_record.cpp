@@ -1,13 +1,11 @@
 #include "core/parity/parity_record.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstring>
 #include <tuple>
 
 #include "core/base/error.h"
-#include "core/base/text.h"
 #include "core/parity/dump_metadata.h"
 
 namespace ranklab {

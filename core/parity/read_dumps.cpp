@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "core/checkpoint/safetensors.h"
 #include "core/parity/dump_metadata.h"
 #include "core/parity/epsilon.h"
+#include "core/runtime/checkpoint/snapshot.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
@@ -20,24 +22,9 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 at::ScalarType scalar_type_of(TensorType type, const std::string& where) {
-  switch (type) {
-    case TensorType::kF64:
-      return at::kDouble;
-    case TensorType::kF32:
-      return at::kFloat;
-    case TensorType::kBF16:
-      return at::kBFloat16;
-    case TensorType::kF16:
-      return at::kHalf;
-    case TensorType::kI64:
-      return at::kLong;
-    case TensorType::kI32:
-      return at::kInt;
-    case TensorType::kBool:
-      return at::kBool;
-    default:
-      break;
-  }
+  if (const std::optional<at::ScalarType> of_state = scalar_type(type)) return *of_state;
+  if (type == TensorType::kI32) return at::kInt;
+  if (type == TensorType::kBool) return at::kBool;
   throw Error(ErrorKind::kBadFile, {.where = where,
                                     .what = "tensors of this type are not compared",
                                     .got = std::string(name(type)),

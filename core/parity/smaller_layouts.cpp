@@ -1,6 +1,5 @@
 #include "core/parity/smaller_layouts.h"
 
-#include <functional>
 #include <numeric>
 
 #include "core/base/error.h"

@@ -1,7 +1,6 @@
 // Layouts that differ from a run's layout in one part, with the same global batches in the same microbatches. Whether a
 // difference is still there tells which parts of the layout it needs. Torch-free. Thread rule: pure.
 #pragma once
-#include <optional>
 #include <string>
 #include <vector>
 

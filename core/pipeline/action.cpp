@@ -2,22 +2,6 @@
 
 namespace ranklab {
 
-const char* letters(ActionKind kind) {
-  switch (kind) {
-    case ActionKind::kF:
-      return "F";
-    case ActionKind::kB:
-      return "B";
-    case ActionKind::kW:
-      return "W";
-    case ActionKind::kBW:
-      return "BW";
-    case ActionKind::kFBW:
-      return "F&BW";
-  }
-  return "?";
-}
-
 std::string to_text(const Action& action) {
   const auto one = [](int stage, const char* letter, int microbatch) {
     return std::to_string(stage) + letter + std::to_string(microbatch);

@@ -3,6 +3,7 @@
 // the dialect of a file tells which is meant (csv.h). F&BW is an overlapped pair: the forward of one microbatch and the
 // full backward of another that share the GPU (DualPipe, arXiv 2412.19437). Torch-free. Thread rule: plain data.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -35,7 +36,10 @@ inline Action pair(int stage, int microbatch, int back_stage, int back_microbatc
 }
 
 // "F", "B", "W", "BW", "F&BW"
-const char* letters(ActionKind kind);
+constexpr const char* letters(ActionKind kind) {
+  constexpr std::array kLetters = {"F", "B", "W", "BW", "F&BW"};
+  return kLetters[static_cast<size_t>(kind)];
+}
 // "2F7": stage 2, microbatch 7; a pair is "2F7&5BW3"
 std::string to_text(const Action& action);
 

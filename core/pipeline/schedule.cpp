@@ -1,7 +1,5 @@
 #include "core/pipeline/schedule.h"
 
-#include <cmath>
-
 #include "core/base/error.h"
 #include "core/base/text.h"
 

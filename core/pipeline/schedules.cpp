@@ -1,9 +1,9 @@
 #include "core/pipeline/schedules.h"
 
-#include <algorithm>
 #include <array>
 
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -23,12 +23,6 @@ const auto kKinds = std::to_array<ScheduleKind>({
     {"dualpipe", "both directions at once, F and BW overlapped", "arXiv 2412.19437", 1, make_dualpipe},
     {"dualpipe-v", "DualPipe cut in half: V shape, F and BW overlapped", "deepseek-ai/DualPipe", 2, make_dualpipe_v},
 });
-
-std::vector<std::string> kind_names() {
-  std::vector<std::string> names;
-  for (const ScheduleKind& kind : kKinds) names.emplace_back(kind.name);
-  return names;
-}
 
 void check_size(const ScheduleKind& kind, const char* what, int64_t value, int64_t most, const char* flag) {
   RANKLAB_CHECK(value >= 1 && value <= most, ErrorKind::kInvalidArgument, .where = std::string("schedule ") + kind.name,
@@ -60,16 +54,11 @@ void check_request(const ScheduleKind& kind, const ScheduleRequest& request) {
 std::span<const ScheduleKind> schedule_kinds() { return kKinds; }
 
 const ScheduleKind& find_schedule_kind(const std::string& name) {
-  const auto found = std::find_if(kKinds.begin(), kKinds.end(), [&](const ScheduleKind& k) { return name == k.name; });
-  if (found != kKinds.end()) return *found;
-  const std::vector<std::string> names = kind_names();
-  const std::string nearest = nearest_name(name, names);
-  throw Error(ErrorKind::kInvalidArgument,
-              {.where = "schedule",
-               .what = "no such schedule",
-               .got = quote(name),
-               .want = join(names, ", "),
-               .fix = nearest.empty() ? "ranklab schedule list" : "did you mean " + quote(nearest) + "?"});
+  return named_row(kKinds, name,
+                   {.where = "schedule",
+                    .what = "no such schedule",
+                    .want = join(row_names(kKinds), ", "),
+                    .fix = "ranklab schedule list"});
 }
 
 Schedule make_schedule(const std::string& name, const ScheduleRequest& request, const ScheduleCosts& costs) {

@@ -210,20 +210,6 @@ class Simulator {
 
 }  // namespace
 
-const char* name(IdleCause cause) {
-  switch (cause) {
-    case IdleCause::kWarmUp:
-      return "warm-up";
-    case IdleCause::kDependency:
-      return "dependency";
-    case IdleCause::kMessage:
-      return "message";
-    case IdleCause::kDrain:
-      return "drain";
-  }
-  return "?";
-}
-
 std::vector<StageCost> stage_costs(const Schedule& schedule, const ScheduleCosts& costs) {
   const double share = schedule.stage_share();
   return std::vector<StageCost>(schedule.rank_of_stage.size(),

@@ -2,7 +2,7 @@
 // rank is free and its inputs have arrived. Reproduces the published bubble rates of Qi et al. (arXiv 2401.10241, table
 // 5). Cost: O(actions). Torch-free. Thread rule: pure functions.
 #pragma once
-#include <string>
+#include <array>
 #include <vector>
 
 #include "core/pipeline/schedule.h"
@@ -29,7 +29,10 @@ struct PipelineTiming {
 
 // Why a rank was idle.
 enum class IdleCause { kWarmUp, kDependency, kMessage, kDrain };
-const char* name(IdleCause cause);
+constexpr const char* name(IdleCause cause) {
+  constexpr std::array kNames = {"warm-up", "dependency", "message", "drain"};
+  return kNames[static_cast<size_t>(cause)];
+}
 
 struct Idle {
   IdleCause cause = IdleCause::kDependency;

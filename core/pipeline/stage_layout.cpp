@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <sstream>
 #include <string_view>
 
 #include "core/base/error.h"
@@ -113,10 +112,8 @@ class PatternReader {
 
 StageLayout parse_numbers(const std::string& text) {
   StageLayout out;
-  std::istringstream words(text);
-  // "4," ends with a stage that lacks a number, which getline() would not return.
-  if (text.ends_with(',')) words.str(text + " ");
-  for (std::string word; std::getline(words, word, ',');) {
+  if (text.empty()) return out;
+  for (const std::string& word : split(text, ',')) {
     int64_t value = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (error != std::errc{} || end != word.data() + word.size() || value < 0)

@@ -1,6 +1,5 @@
 #include "core/pipeline/trace_costs.h"
 
-#include <algorithm>
 #include <set>
 #include <string>
 

@@ -60,7 +60,7 @@ class ShapeDataProvider final : public DataProvider {
   std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
     if (like_ == nullptr) return std::make_unique<ShapeData>(ctx, plan, plan.tokens_per_step(), nullptr);
     RunPlan whole = plan;
-    // Without the ramp of a shorter first step (short_first_step.h): the second step has the run's own batches.
+    // Without the ramp of a shorter first step (record_step.cpp): the second step has the run's own batches.
     whole.ramp = {};
     std::unique_ptr<RankData> data = with_documents(like_->build_data(ctx, whole), plan.config.documents);
     const std::optional<int64_t> tokens = data->global_tokens_per_batch();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <mutex>
 #include <numeric>
 #include <utility>
@@ -10,12 +11,9 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/plan/built_rank.h"
-#include "core/plan/number_calls.h"
 #include "core/plan/pass_memo.h"
 #include "core/plan/replay.h"
 #include "core/plan/replica_documents.h"
-#include "core/plan/short_first_step.h"
-#include "core/plan/stand_ins.h"
 #include "core/runtime/before_step.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/training_data.h"
@@ -25,6 +23,48 @@ namespace ranklab {
 namespace {
 
 constexpr int64_t kSteps = 2;
+
+bool splits(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.ranks, [](const std::vector<Action>& actions) {
+    return std::ranges::find(actions, ActionKind::kW, &Action::kind) != actions.end();
+  });
+}
+
+// The first of the two recorded steps only creates what stays, so it gets a single microbatch per chain of stages, as
+// at the start of a growing batch; this halves the cost of a plan with thousands of microbatches. The second step is
+// the same to the bit if all ranks meet between the two steps, in the norm of the gradients that are clipped
+// (tests/plan checks that they are equal). They do meet, unless kernels that a rank launches meanwhile take longer than
+// that exchange: then the last rank to arrive continues later than the others, and after a short step that may be a
+// different rank. RETURNS: whether the first step of this plan may be short.
+bool may_begin_short(const RunPlan& plan) {
+  const bool ranks_meet = plan.mesh.size(Axis::kPp) == 1 || plan.config.clip_grad > 0;
+  return ranks_meet && microbatches_in_order(plan) && plan.schedule.num_microbatches > plan.schedule.num_chains();
+}
+
+// REQUIRES: may_begin_short(), and a batch that does not grow.
+RunPlan with_short_first_step(RunPlan plan) {
+  Schedule first = plan.schedule;
+  first.num_microbatches = first.num_chains();
+  first.ranks.assign(first.ranks.size(), {});
+  // If backwards are split, what stays between B and W is thus known from the first pass.
+  for (int chain = 0; chain < first.num_chains(); ++chain) add_alone(first, chain, chain, splits(plan.schedule));
+  const int64_t whole = plan.config.global_batch_size;
+  const int64_t start = whole / plan.schedule.num_microbatches * first.num_microbatches;
+  plan.ramp = {.whole = whole, .start = start, .increment = whole - start, .samples = 1};
+  plan.ramp_schedules = {{first.num_microbatches, first}};
+  return plan;
+}
+
+// Whether, for each rank, the offset from the last rank is the same at the beginning of the recorded step as at its
+// end, to a 2,000th of the step. If not, the first step left the ranks in a state that other steps do not produce.
+bool has_steady_offsets(const StepRecord& record) {
+  constexpr int64_t kShare = 2000;
+  const int64_t last_begin = record.latest(&RankTime::begin_ns), last_end = record.latest(&RankTime::end_ns);
+  return std::ranges::all_of(record.ranks, [&](const RankRecord& rank) {
+    const int64_t before = last_begin - rank.time.begin_ns, after = last_end - rank.time.end_ns;
+    return std::abs(before - after) <= record.step_ns / kShare;
+  });
+}
 
 // What the ranks' threads measure, by global rank.
 struct Notes {
@@ -99,34 +139,6 @@ void add_what_clocks_lack(StepRecord& record, const RunPlan& plan) {
   record.step_ns += record.slowest_ns;
 }
 
-}  // namespace
-
-RunPlan plan_to_record(RunPlan plan) {
-  TrainConfig& c = plan.config;
-  // Simulated ranks, the default.
-  const TrainConfig simulated;
-  c.backend = simulated.backend;
-  c.device = simulated.device;
-  c.virtual_time = simulated.virtual_time;
-  // The other software drops probabilities inside its fused attention; this project would compute attention in blocks
-  // for that.
-  if (plan.of_other_software()) c.model.attention_dropout = 0;
-  plan.ramp = {};  // uses the final batch size
-  plan.ramp_schedules.clear();
-  c.eval_interval = 0;
-  c.sample_tokens = 0;
-  c.save_dir.clear();
-  c.load.clear();
-  c.check_gradient_types = false;
-  c.trace = true;
-  c.trace_level = "action";  // calls and actions are enough
-  c.trace_step_start = kSteps - 1;
-  c.trace_step_end = kSteps;
-  return plan;
-}
-
-namespace {
-
 // How a step is recorded.
 struct Recording {
   FirstStep first = FirstStep::kShort;
@@ -180,7 +192,7 @@ StepRecord record_slowest(const RunPlan& plan, const ShapeWorldMaker& make_world
     if (shortly && !has_steady_offsets(one)) one = record_of(recorded);
     const StepParts parts = parts_of(one);
     one.keep_slowest_of_stages();
-    if (how.calls == RepeatedCalls::kTraced) number_calls(one.traces);  // for the ranks that are kept
+    if (how.calls == RepeatedCalls::kTraced) one.number_calls();  // for the ranks that are kept
     for (size_t part = 0; part < parts.size(); ++part) slowest[part] = std::max(slowest[part], parts[part]);
     if (record.ranks.empty() || one.step_ns > record.step_ns) std::swap(record, one);
     if (!one.ranks.empty()) record.keep_fuller(one);  // the slowest rank need not be the fullest
@@ -191,6 +203,30 @@ StepRecord record_slowest(const RunPlan& plan, const ShapeWorldMaker& make_world
 }
 
 }  // namespace
+
+RunPlan plan_to_record(RunPlan plan) {
+  TrainConfig& c = plan.config;
+  // Simulated ranks, the default.
+  const TrainConfig simulated;
+  c.backend = simulated.backend;
+  c.device = simulated.device;
+  c.virtual_time = simulated.virtual_time;
+  // The other software drops probabilities inside its fused attention; this project would compute attention in blocks
+  // for that.
+  if (plan.of_other_software()) c.model.attention_dropout = 0;
+  plan.ramp = {};  // uses the final batch size
+  plan.ramp_schedules.clear();
+  c.eval_interval = 0;
+  c.sample_tokens = 0;
+  c.save_dir.clear();
+  c.load.clear();
+  c.check_gradient_types = false;
+  c.trace = true;
+  c.trace_level = "action";  // calls and actions are enough
+  c.trace_step_start = kSteps - 1;
+  c.trace_step_end = kSteps;
+  return plan;
+}
 
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
                        FirstStep first) {

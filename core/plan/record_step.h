@@ -19,7 +19,7 @@ RunPlan plan_to_record(RunPlan plan);
 // (StepRecord::documents_unknown). Throws what a rank of the run throws.
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world,
                        RepeatedCalls calls = RepeatedCalls::kCounted);
-// `first`: the form of the first of the two steps (short_first_step.h); the record is the same for both.
+// `first`: the form of the first of the two steps (record_step.cpp); the record is the same for both.
 enum class FirstStep { kShort, kWhole };
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& parts,
                        FirstStep first = FirstStep::kShort);

@@ -2,7 +2,6 @@
 // gradients), the second (which all later ones repeat), and the last (whose gradients are reduced). Torch-free. Thread
 // rule: immutable.
 #pragma once
-#include <map>
 #include <set>
 #include <vector>
 

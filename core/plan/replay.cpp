@@ -19,8 +19,6 @@ namespace ranklab {
 namespace {
 
 using Pass = ActionKind;
-using torch::autograd::variable_list;
-
 // One rank's passes of a step, run or repeated.
 class Replay {
  public:

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "core/precision/recipe.h"
-#include "core/precision/scale_maker.h"
 
 namespace ranklab {
 namespace {

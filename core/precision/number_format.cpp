@@ -4,9 +4,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <vector>
 
-#include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -90,18 +89,11 @@ double NumberFormat::smallest() const {
 std::span<const NumberFormat> number_formats() { return kFormats; }
 
 const NumberFormat& find_number_format(const std::string& name) {
-  std::vector<std::string> names;
-  for (const NumberFormat& format : kFormats) {
-    if (format.name == name) return format;
-    names.emplace_back(format.name);
-  }
-  const std::string nearest = nearest_name(name, names);
-  throw Error(ErrorKind::kInvalidArgument,
-              {.where = "number format",
-               .what = "there is no such format",
-               .got = quote(name),
-               .want = join(names, ", "),
-               .fix = nearest.empty() ? "use one of them" : "did you mean " + quote(nearest) + "?"});
+  return named_row(kFormats, name,
+                   {.where = "number format",
+                    .what = "there is no such format",
+                    .want = join(row_names(kFormats), ", "),
+                    .fix = "use one of them"});
 }
 
 double decode(const NumberFormat& f, uint8_t code) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -31,8 +32,7 @@ std::string nearest_module(const std::string& text, const std::vector<PolicyModu
     const std::string name = pattern ? without_numbers(module.name) : module.name;
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
-  const std::string nearest = nearest_name(text, names);
-  return nearest.empty() ? "ranklab precision explain lists the modules" : "did you mean " + quote(nearest) + "?";
+  return did_you_mean(text, names, "ranklab precision explain lists the modules");
 }
 
 void check_names(const std::vector<PolicyModule>& modules) {

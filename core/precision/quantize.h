@@ -4,8 +4,6 @@
 #pragma once
 #include <cstdint>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "core/base/numbers/philox.h"
 #include "core/precision/block_scale.h"

@@ -1,7 +1,6 @@
 #include "core/precision/recipe.h"
 
-#include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/named_rows.h"
 
 namespace ranklab {
 
@@ -27,18 +26,8 @@ std::span<const PrecisionRecipe> precision_recipes() {
 }
 
 const PrecisionRecipe& find_precision_recipe(const std::string& name) {
-  std::vector<std::string> names;
-  for (const PrecisionRecipe& recipe : precision_recipes()) {
-    if (recipe.name == name) return recipe;
-    names.push_back(recipe.name);
-  }
-  const std::string nearest = nearest_name(name, names);
-  throw Error(ErrorKind::kInvalidArgument,
-              {.where = "precision",
-               .what = "there is no such recipe",
-               .got = quote(name),
-               .want = "one of " + join(names, ", "),
-               .fix = nearest.empty() ? "write your own as a TOML file" : "did you mean " + quote(nearest) + "?"});
+  return named_row(precision_recipes(), name,
+                   {.where = "precision", .what = "there is no such recipe", .fix = "write your own as a TOML file"});
 }
 
 }  // namespace ranklab

@@ -1,7 +1,6 @@
 #include "core/precision/recipe_check.h"
 
 #include "core/base/error.h"
-#include "core/base/text.h"
 
 namespace ranklab {
 namespace {

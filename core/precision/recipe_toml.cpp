@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 #include "core/base/toml/toml_file.h"
 #include "core/precision/recipe_check.h"
@@ -90,13 +91,11 @@ class Reader {
     for (const auto& [key, node] : table_) {
       const std::string name(key.str());
       if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
-      const std::string nearest = nearest_name(name, known_);
-      throw Error(ErrorKind::kInvalidArgument,
-                  {.where = place(name),
-                   .what = "unknown key of a recipe",
-                   .got = quote(prefix_ + name),
-                   .want = "one of " + join(known_, ", "),
-                   .fix = nearest.empty() ? "remove it" : "did you mean " + quote(nearest) + "?"});
+      throw Error(ErrorKind::kInvalidArgument, {.where = place(name),
+                                                .what = "unknown key of a recipe",
+                                                .got = quote(prefix_ + name),
+                                                .want = "one of " + join(known_, ", "),
+                                                .fix = did_you_mean(name, known_, "remove it")});
     }
   }
 
@@ -122,13 +121,10 @@ class Reader {
   }
   [[noreturn]] void refuse_choice(const std::string& key, const std::string& got,
                                   const std::vector<std::string>& names) const {
-    const std::string nearest = nearest_name(got, names);
-    throw Error(ErrorKind::kInvalidArgument,
-                {.where = place(key),
-                 .what = prefix_ + key + " cannot have this value",
-                 .got = quote(got),
-                 .want = "one of " + join(names, ", "),
-                 .fix = nearest.empty() ? "remove it, or correct its name" : "did you mean " + quote(nearest) + "?"});
+    throw unknown_name(got, names,
+                       {.where = place(key),
+                        .what = prefix_ + key + " cannot have this value",
+                        .fix = "remove it, or correct its name"});
   }
 
   const toml::table& table_;

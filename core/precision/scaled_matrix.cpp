@@ -1,7 +1,6 @@
 #include "core/precision/scaled_matrix.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>

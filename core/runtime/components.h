@@ -20,12 +20,17 @@
 #include "core/parallel/data/grad_bucket.h"
 #include "core/parallel/data/grad_pass.h"
 #include "core/runtime/hooks.h"
-#include "core/runtime/sentinels/make_family.h"
 
 namespace ranklab {
 
 class ModuleTracer;  // module_tracer.h
 class TextCodec;     // text_codec.h
+class RankTable;     // sentinels/rank_table.h
+class SentinelFamily;
+struct SentinelContext;
+
+// Makes a family of sentinels that is not part of the runtime, on each rank's thread.
+using MakeOwnFamily = std::function<std::unique_ptr<SentinelFamily>(SentinelContext&, RankTable&)>;
 
 class ModelProvider {
  public:

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 #include "core/base/toml/toml.h"
 #include "core/base/toml/toml_file.h"
@@ -191,7 +192,34 @@ HardwareProfile parse(std::string_view text, const std::string& place) {
   return profile;
 }
 
-HardwareProfile parsed_profile(const std::string& name_or_path);
+// Read only once, because a search for a plan requests it for each of thousands of layouts.
+HardwareProfile built_in(const BuiltInProfile& row) {
+  static std::mutex mutex;
+  static std::map<std::string_view, HardwareProfile> known;
+  const std::scoped_lock lock(mutex);
+  const auto found = known.find(row.name);
+  if (found != known.end()) return found->second;
+  return known.emplace(row.name, parse(row.toml, "hardware profile " + std::string(row.name))).first->second;
+}
+
+HardwareProfile parsed_profile(const std::string& name_or_path) {
+  if (name_or_path.ends_with(".toml")) {
+    constexpr size_t kLimitBytes = 1 << 20;
+    return parse(read_whole_file(name_or_path, kLimitBytes, {.where = "hardware profile", .fix = "check the path"}),
+                 "hardware profile " + name_or_path);
+  }
+  for (const BuiltInProfile& profile : built_in_profiles()) {
+    if (profile.name == name_or_path) return built_in(profile);
+  }
+  const std::vector<std::string> names = hardware_profile_names();
+  const std::string nearest = nearest_name(name_or_path, names);
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "hardware profile",
+               .what = "--hardware names no profile",
+               .got = quote(name_or_path),
+               .want = "one of " + join(names, ", ") + ", or a path ending in .toml",
+               .fix = nearest.empty() ? "choose one of these" : "write " + quote(nearest)});
+}
 
 // Names of built-in profiles with measured kernels.
 std::vector<std::string> measured_profiles() {
@@ -225,39 +253,6 @@ double HardwareProfile::peak_flops(DType dtype) const {
   return peak_flops_fp32;
 }
 
-namespace {
-
-// Read only once, because a search for a plan requests it for each of thousands of layouts.
-HardwareProfile built_in(const BuiltInProfile& row) {
-  static std::mutex mutex;
-  static std::map<std::string_view, HardwareProfile> known;
-  const std::scoped_lock lock(mutex);
-  const auto found = known.find(row.name);
-  if (found != known.end()) return found->second;
-  return known.emplace(row.name, parse(row.toml, "hardware profile " + std::string(row.name))).first->second;
-}
-
-HardwareProfile parsed_profile(const std::string& name_or_path) {
-  if (name_or_path.ends_with(".toml")) {
-    constexpr size_t kLimitBytes = 1 << 20;
-    return parse(read_whole_file(name_or_path, kLimitBytes, {.where = "hardware profile", .fix = "check the path"}),
-                 "hardware profile " + name_or_path);
-  }
-  for (const BuiltInProfile& profile : built_in_profiles()) {
-    if (profile.name == name_or_path) return built_in(profile);
-  }
-  const std::vector<std::string> names = hardware_profile_names();
-  const std::string nearest = nearest_name(name_or_path, names);
-  throw Error(ErrorKind::kInvalidArgument,
-              {.where = "hardware profile",
-               .what = "--hardware names no profile",
-               .got = quote(name_or_path),
-               .want = "one of " + join(names, ", ") + ", or a path ending in .toml",
-               .fix = nearest.empty() ? "choose one of these" : "write " + quote(nearest)});
-}
-
-}  // namespace
-
 HardwareProfile load_hardware_profile(const std::string& name_or_path, Efficiency efficiency) {
   HardwareProfile profile = parsed_profile(name_or_path);
   if (efficiency == Efficiency::kDatasheet) {
@@ -272,11 +267,7 @@ HardwareProfile load_hardware_profile(const std::string& name_or_path, Efficienc
   return profile;
 }
 
-std::vector<std::string> hardware_profile_names() {
-  std::vector<std::string> names;
-  for (const BuiltInProfile& profile : built_in_profiles()) names.emplace_back(profile.name);
-  return names;
-}
+std::vector<std::string> hardware_profile_names() { return row_names(built_in_profiles()); }
 
 std::optional<HardwareProfile> hardware_profile_of_gpu(const std::string& gpu_name) {
   if (gpu_name.empty()) return std::nullopt;  // CPU ranks call this too: read no profiles

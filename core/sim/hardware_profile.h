@@ -1,7 +1,6 @@
 // What a simulated GPU and its links can do: public datasheet figures, one TOML file per machine in core/sim/profiles/,
 // each figure with its source. Thread rule: immutable after load.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>

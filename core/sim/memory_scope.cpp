@@ -8,8 +8,6 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "core/base/error.h"
 #include "core/sim/block_pool.h"

@@ -1,7 +1,6 @@
 #include "core/sim/op_cost.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace ranklab {
 namespace {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -155,8 +156,7 @@ const Software* find_software(const std::string& name) {
 
 const Software& software_named(const std::string& name) {
   if (const Software* const row = find_software(name)) return *row;
-  std::vector<std::string> names;
-  for (const Software& one : kSoftware) names.emplace_back(one.name);
+  const std::vector<std::string> names = row_names(kSoftware);
   const std::string nearest = nearest_name(name, names);
   throw Error(ErrorKind::kInvalidArgument,
               {.where = "software",

@@ -1,12 +1,12 @@
 #include "core/sim/what_if.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 #include "core/sim/gpu_generation.h"
 
@@ -145,11 +145,7 @@ void apply_one(HardwareProfile& profile, const std::string& change) {
 
 }  // namespace
 
-std::string what_if_terms() {
-  std::vector<std::string> names;
-  for (const Term& term : kTerms) names.emplace_back(term.name);
-  return join(names, ", ");
-}
+std::string what_if_terms() { return join(row_names(kTerms), ", "); }
 
 void apply_what_if(HardwareProfile& profile, const std::string& text) {
   const std::vector<std::string> changes = text.empty() ? std::vector<std::string>{} : split(text, ',');

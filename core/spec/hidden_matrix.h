@@ -2,7 +2,6 @@
 // 2502.16982) update them. Embeddings, the head, routers and other gates, norms and biases are not hidden matrices:
 // AdamW updates them, as in that paper. Torch-free. Thread rule: pure.
 #pragma once
-#include <cstddef>
 
 #include "core/spec/module_spec.h"
 

@@ -2,7 +2,6 @@
 // pure.
 #pragma once
 #include <optional>
-#include <vector>
 
 #include "core/spec/model_config.h"
 #include "core/spec/module_spec.h"

@@ -3,7 +3,6 @@
 // matrix of fixed size per head. Settings are named as in Megatron-LM. Torch-free.
 #pragma once
 #include <cstdint>
-#include <string>
 
 namespace ranklab {
 

@@ -4,36 +4,6 @@
 
 namespace ranklab {
 
-const char* name(PositionKind position) {
-  switch (position) {
-    case PositionKind::kRope:
-      return "rope";
-    case PositionKind::kLearned:
-      return "learned_absolute";
-    case PositionKind::kNone:
-      return "none";
-  }
-  return "?";
-}
-
-const char* name(ActivationKind activation) {
-  switch (activation) {
-    case ActivationKind::kSwiGlu:
-      return "swiglu";
-    case ActivationKind::kGelu:
-      return "gelu";
-    case ActivationKind::kGeGlu:
-      return "geglu";
-    case ActivationKind::kGeluErf:
-      return "gelu_erf";
-    case ActivationKind::kSquaredRelu:
-      return "squared_relu";
-    case ActivationKind::kSwiGluOai:
-      return "swigluoai";
-  }
-  return "?";
-}
-
 int64_t ModelConfig::layer_count(bool (ModelConfig::*has)(int64_t) const) const {
   int64_t count = 0;
   for (int64_t layer = 0; layer < num_layers; ++layer) count += (this->*has)(layer) ? 1 : 0;

@@ -1,6 +1,7 @@
 // The configuration of a decoder-only transformer. Flags are named as in Megatron-LM (core/config/settings).
 // Torch-free.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,11 +17,13 @@ namespace ranklab {
 
 enum class NormKind { kRmsNorm, kLayerNorm };
 enum class PositionKind { kRope, kLearned, kNone };
-const char* name(PositionKind position);  // "rope", ...
+inline constexpr std::array kPositionNames = {"rope", "learned_absolute", "none"};
+constexpr const char* name(PositionKind position) { return kPositionNames[static_cast<size_t>(position)]; }
 // GELU: tanh approximation as in GPT-2, or exact (erf). Squared ReLU: max(x, 0)^2 (So et al. 2021, arXiv 2109.08668).
 // SwiGluOai: as in gpt-oss (arXiv 2508.10925), (u + 1) g sigmoid(1.702 g) with g at most 7 and u within 7 of 0.
 enum class ActivationKind { kSwiGlu, kGelu, kGeGlu, kGeluErf, kSquaredRelu, kSwiGluOai };
-const char* name(ActivationKind activation);  // "swiglu", ...
+inline constexpr std::array kActivationNames = {"swiglu", "gelu", "geglu", "gelu_erf", "squared_relu", "swigluoai"};
+constexpr const char* name(ActivationKind activation) { return kActivationNames[static_cast<size_t>(activation)]; }
 // Where the norm of a branch (attention or MLP) is: on its input, on its output before the residual addition (OLMo 2,
 // arXiv 2501.00656; after Liu et al. 2021, arXiv 2111.09883), or on both (Gemma 2, arXiv 2408.00118).
 enum class NormPlacement { kBefore, kBehind, kBoth };

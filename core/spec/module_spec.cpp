@@ -35,18 +35,4 @@ const char* name(ModulePart part) {
   return "?";
 }
 
-const char* name(ModuleSplit split) {
-  switch (split) {
-    case ModuleSplit::kReplicated:
-      return "-";
-    case ModuleSplit::kVocabulary:
-      return "vocabulary";
-    case ModuleSplit::kColumn:
-      return "out features";
-    case ModuleSplit::kRow:
-      return "in features";
-  }
-  return "?";
-}
-
 }  // namespace ranklab

@@ -2,6 +2,7 @@
 // create their parameters from it, and the table of a model (module_table.h) lists it, so the two always agree on
 // shapes. Torch-free. Thread rule: plain data.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,8 +10,8 @@
 namespace ranklab {
 
 // kLogUniform: the logarithm of a uniform number between `low` and 16, the initial value of decay rates. kStepBias: a
-// value that softplus maps to a number between 0.001 and 0.1 whose logarithm is uniform, the initial value of the step
-// sizes of a state space.
+// value that softplus maps to a number between 0.001 and 0.1 whose logarithm is uniform, the initial value of the
+// step sizes of a state space.
 enum class InitKind { kNormal, kZeros, kOnes, kLogUniform, kStepBias };
 struct Init {
   InitKind kind = InitKind::kNormal;
@@ -41,7 +42,10 @@ const char* name(ModulePart part);  // "embedding", "routed experts", ...
 
 // Tensor-parallel sharding: experts over etp, everything else over tp. kVocabulary pads to a multiple of the ranks.
 enum class ModuleSplit { kReplicated, kVocabulary, kColumn, kRow };
-const char* name(ModuleSplit split);  // "vocabulary", "out features", ...
+constexpr const char* name(ModuleSplit split) {
+  constexpr std::array kNames = {"-", "vocabulary", "out features", "in features"};
+  return kNames[static_cast<size_t>(split)];
+}
 
 struct ModuleSpec {
   std::string name = {};            // within its parent: "qkv" for qkv.weight and qkv.bias

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/named_rows.h"
+
 namespace ranklab {
 
 struct DispatcherText {
@@ -35,10 +37,6 @@ inline const DispatcherText* dispatcher_text(const std::string& name) {
   return row == std::end(kDispatcherTexts) ? nullptr : row;
 }
 
-inline std::vector<std::string> moe_dispatcher_names() {
-  std::vector<std::string> names;
-  for (const DispatcherText& text : kDispatcherTexts) names.emplace_back(text.name);
-  return names;
-}
+inline std::vector<std::string> moe_dispatcher_names() { return row_names(kDispatcherTexts); }
 
 }  // namespace ranklab

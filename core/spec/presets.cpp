@@ -1,7 +1,6 @@
 #include "core/spec/presets.h"
 
-#include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/named_rows.h"
 #include "core/spec/presets/models.h"
 
 namespace ranklab {
@@ -69,18 +68,8 @@ const std::vector<ModelPreset>& model_presets() {
 const ModelConfig& model_preset(const std::string& name) { return find_model_preset(name).config; }
 
 const ModelPreset& find_model_preset(const std::string& name) {
-  std::vector<std::string> names;
-  for (const ModelPreset& preset : model_presets()) {
-    if (preset.name == name) return preset;
-    names.push_back(preset.name);
-  }
-  const std::string nearest = nearest_name(name, names);
-  throw Error(ErrorKind::kInvalidArgument,
-              {.where = "model presets",
-               .what = "no such preset",
-               .got = quote(name),
-               .want = "one of " + join(names, ", "),
-               .fix = nearest.empty() ? "see: ranklab list presets" : "did you mean " + quote(nearest) + "?"});
+  return named_row(model_presets(), name,
+                   {.where = "model presets", .what = "no such preset", .fix = "see: ranklab list presets"});
 }
 
 }  // namespace ranklab

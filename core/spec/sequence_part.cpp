@@ -52,6 +52,65 @@ void add_windowed(std::vector<AttentionBlock>& blocks, int64_t queries, int64_t 
   }
 }
 
+// A run together with the index of its first position in the part.
+struct IndexedRun {
+  PositionRun run;
+  int64_t index = 0;
+};
+
+// The positions of a part that lie in [begin, end).
+std::vector<IndexedRun> within(const std::vector<PositionRun>& part, int64_t begin, int64_t end) {
+  std::vector<IndexedRun> inside;
+  int64_t index = 0;
+  for (const PositionRun& run : part) {
+    const auto before = [&](int64_t position) {  // number of positions of the run below `position`
+      return std::clamp<int64_t>(-floor_div(run.first - position, run.stride), 0, run.count);
+    };
+    const int64_t from = before(begin), to = before(end);
+    if (from < to) inside.push_back({{run.first + from * run.stride, to - from, run.stride}, index + from});
+    index += run.count;
+  }
+  return inside;
+}
+
+// Whether indices ascend with positions and no index is left out.
+bool is_ascending(const std::vector<IndexedRun>& runs) {
+  for (size_t i = 1; i < runs.size(); ++i) {
+    const auto& [run, index] = runs[i - 1];
+    if (run.first + (run.count - 1) * run.stride > runs[i].run.first || index + run.count != runs[i].index)
+      return false;
+  }
+  return true;
+}
+
+// Extends rectangle `a` by `b` if `b` lies directly beside or below it.
+bool extend(AttentionBlock& a, const AttentionBlock& b) {
+  if (a.kind != Kind::kFull || b.kind != Kind::kFull) return false;
+  if (a.query == b.query && a.queries == b.queries && a.key + a.keys == b.key) {
+    a.keys += b.keys;
+    return true;
+  }
+  if (a.key == b.key && a.keys == b.keys && a.query + a.queries == b.query) {
+    a.queries += b.queries;
+    return true;
+  }
+  return false;
+}
+
+void add_pairs(std::vector<AttentionBlock>& blocks, const std::vector<IndexedRun>& queries,
+               const std::vector<IndexedRun>& keys, int64_t window) {
+  for (const auto& [query_run, query] : queries) {
+    for (const auto& [key_run, key] : keys) {
+      for (AttentionBlock block : attention_blocks(query_run, key_run, window)) {
+        block.query += query;
+        block.key += key;
+        const bool joined = std::ranges::any_of(blocks, [&](AttentionBlock& before) { return extend(before, block); });
+        if (!joined) blocks.push_back(block);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 int64_t sequence_divisor(int ranks, SequenceBalance balance) {
@@ -123,69 +182,6 @@ std::vector<AttentionBlock> attention_blocks(const PositionRun& queries, const P
   return blocks;
 }
 
-namespace {
-
-// A run together with the index of its first position in the part.
-struct IndexedRun {
-  PositionRun run;
-  int64_t index = 0;
-};
-
-// The positions of a part that lie in [begin, end).
-std::vector<IndexedRun> within(const std::vector<PositionRun>& part, int64_t begin, int64_t end) {
-  std::vector<IndexedRun> inside;
-  int64_t index = 0;
-  for (const PositionRun& run : part) {
-    const auto before = [&](int64_t position) {  // number of positions of the run below `position`
-      return std::clamp<int64_t>(-floor_div(run.first - position, run.stride), 0, run.count);
-    };
-    const int64_t from = before(begin), to = before(end);
-    if (from < to) inside.push_back({{run.first + from * run.stride, to - from, run.stride}, index + from});
-    index += run.count;
-  }
-  return inside;
-}
-
-// Whether indices ascend with positions and no index is left out.
-bool is_ascending(const std::vector<IndexedRun>& runs) {
-  for (size_t i = 1; i < runs.size(); ++i) {
-    const auto& [run, index] = runs[i - 1];
-    if (run.first + (run.count - 1) * run.stride > runs[i].run.first || index + run.count != runs[i].index)
-      return false;
-  }
-  return true;
-}
-
-// Extends rectangle `a` by `b` if `b` lies directly beside or below it.
-bool extend(AttentionBlock& a, const AttentionBlock& b) {
-  if (a.kind != Kind::kFull || b.kind != Kind::kFull) return false;
-  if (a.query == b.query && a.queries == b.queries && a.key + a.keys == b.key) {
-    a.keys += b.keys;
-    return true;
-  }
-  if (a.key == b.key && a.keys == b.keys && a.query + a.queries == b.query) {
-    a.queries += b.queries;
-    return true;
-  }
-  return false;
-}
-
-void add_pairs(std::vector<AttentionBlock>& blocks, const std::vector<IndexedRun>& queries,
-               const std::vector<IndexedRun>& keys, int64_t window) {
-  for (const auto& [query_run, query] : queries) {
-    for (const auto& [key_run, key] : keys) {
-      for (AttentionBlock block : attention_blocks(query_run, key_run, window)) {
-        block.query += query;
-        block.key += key;
-        const bool joined = std::ranges::any_of(blocks, [&](AttentionBlock& before) { return extend(before, block); });
-        if (!joined) blocks.push_back(block);
-      }
-    }
-  }
-}
-
-}  // namespace
-
 std::vector<AttentionBlock> attention_blocks(const std::vector<PositionRun>& queries,
                                              const std::vector<PositionRun>& keys, int64_t window,
                                              const std::vector<int64_t>& documents) {
@@ -246,17 +242,6 @@ int slowest_rank(int64_t seq_length, int ranks, SequenceBalance balance, const s
   }
   const auto slowest = std::ranges::max_element(work, {}, [&](const Work& one) { return one.in_order(by); });
   return static_cast<int>(slowest - work.begin());
-}
-
-double attention_imbalance(int64_t seq_length, int ranks, SequenceBalance balance) {
-  int64_t most = 0, sum = 0;
-  for (int rank = 0; rank < ranks; ++rank) {
-    int64_t pairs = 0;
-    for (const int64_t position : positions_of(sequence_part(seq_length, ranks, rank, balance))) pairs += position + 1;
-    most = std::max(most, pairs);
-    sum += pairs;
-  }
-  return static_cast<double>(most) * ranks / static_cast<double>(sum);
 }
 
 }  // namespace ranklab

@@ -7,7 +7,6 @@
 //   stripe      every n-th position, from the r-th (Brandon et al. 2023, arXiv 2311.09431)   nearly 1
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace ranklab {
@@ -89,8 +88,5 @@ struct AttentionOfLayers {
 enum class SlowestBy { kPairs, kBlocks };
 int slowest_rank(int64_t seq_length, int ranks, SequenceBalance balance, const std::vector<AttentionOfLayers>& layers,
                  SlowestBy by = SlowestBy::kPairs);
-
-// The largest number of (query, key) pairs that a rank computes, divided by the mean over the ranks.
-double attention_imbalance(int64_t seq_length, int ranks, SequenceBalance balance);
 
 }  // namespace ranklab

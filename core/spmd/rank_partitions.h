@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "core/comm/device_mesh.h"

@@ -7,7 +7,6 @@
 // which it is the TypeWatch as long as it exists.
 #pragma once
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 

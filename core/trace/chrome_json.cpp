@@ -5,7 +5,6 @@
 #include <istream>
 #include <limits>
 #include <streambuf>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/trace/gz_file.h"

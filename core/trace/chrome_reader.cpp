@@ -5,8 +5,8 @@
 #include <system_error>
 #include <utility>
 
-#include "core/base/blank.h"
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/trace/chrome_events.h"
 #include "core/trace/chrome_json.h"
 #include "core/trace/chrome_line.h"

@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
-#include "core/base/text.h"
 
 namespace ranklab {
 namespace {

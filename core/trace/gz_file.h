@@ -1,7 +1,6 @@
 // A text file that appears whole or not at all (core/base/files/atomic_file.h). A path ending in ".gz" is compressed
 // (zlib). Thread rule: one thread.
 #pragma once
-#include <functional>
 #include <string>
 #include <string_view>
 

@@ -1,7 +1,6 @@
 #include "core/trace/lanes.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "core/base/vocabulary.h"

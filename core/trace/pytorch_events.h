@@ -1,9 +1,7 @@
 // Reads one file of PyTorch's profiler, event by event, and converts the relevant fields to the terms used here. Thread
 // rule: one thread.
 #pragma once
-#include <array>
 #include <cstdint>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/blank.h"
 #include "core/base/dtype.h"
 #include "core/base/error.h"
 #include "core/base/shell_quote.h"

@@ -30,6 +30,13 @@ struct Sharded {
   }
 };
 
+// Clips the gradients as a step does, and returns the norm before clipping.
+double clip_grad_norm(const std::vector<Parameter*>& parameters, RankContext& context, double max_norm) {
+  const double norm = grad_norm(parameters, context);
+  scale_grads(parameters, clip_factor(norm, max_norm));
+  return norm;
+}
+
 TEST(ClipGradNorm, IsTheGlobalNormAndTheSameBitsOnEveryRank) {
   for (const auto& [dp, tp] : {std::pair{1, 1}, {1, 2}, {1, 8}, {4, 1}, {2, 4}}) {
     std::mutex mutex;

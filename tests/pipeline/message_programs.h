@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/pipeline/message_program.h"
+#include "tests/pipeline/message_program.h"
 
 namespace ranklab {
 

@@ -46,6 +46,18 @@ TEST(SequencePart, ALengthThatDoesNotDivideIsRefused) {
   EXPECT_THROW(sequence_part(8, 8, 0, SequenceBalance::kZigzag), Error) << "two chunks a rank";
 }
 
+// The largest number of (query, key) pairs that a rank computes, divided by the mean over the ranks.
+double attention_imbalance(int64_t seq_length, int ranks, SequenceBalance balance) {
+  int64_t most = 0, sum = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    int64_t pairs = 0;
+    for (const int64_t position : positions_of(sequence_part(seq_length, ranks, rank, balance))) pairs += position + 1;
+    most = std::max(most, pairs);
+    sum += pairs;
+  }
+  return static_cast<double>(most) * ranks / static_cast<double>(sum);
+}
+
 // The published ceilings of ring attention on 8 ranks follow from these: 8 / 15 = 53 % of the ranks' time.
 TEST(SequencePart, ZigzagBalancesCausalAttention) {
   EXPECT_NEAR(attention_imbalance(1 << 13, 8, SequenceBalance::kContiguous), 15.0 / 8, 1e-3);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 #include "viz/app/commands.h"
 #include "viz/model/parity/parity_file.h"
@@ -90,10 +91,9 @@ void Application::start(const VizRequest& request) {
   if (!request.panel.empty()) {
     std::vector<std::string> ids;
     for (const PanelRow& row : panel_rows()) ids.emplace_back(row.id);
-    const std::string nearest = nearest_name(request.panel, ids);
     RANKLAB_CHECK(find_panel(request.panel) != nullptr, ErrorKind::kInvalidArgument, .where = "--panel",
                   .what = "there is no such panel", .got = quote(request.panel), .want = join(ids, ", "),
-                  .fix = nearest.empty() ? "choose one of these" : "did you mean " + quote(nearest) + "?");
+                  .fix = did_you_mean(request.panel, ids, "choose one of these"));
     workspace_.requests.show_panel = request.panel;
   }
 }

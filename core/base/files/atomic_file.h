@@ -33,7 +33,6 @@ class AtomicFile {
   void commit();                       // throws kIo; nothing may be written afterwards
   // For a library that writes to the file itself.
   int descriptor() const { return fd_; }
-  const std::string& temporary_path() const { return temporary_; }
   // The error thrown for every failed call; reads errno.
   [[noreturn]] void refuse(const char* call) const;
 

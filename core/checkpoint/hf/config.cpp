@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 #include <string_view>
-#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/text.h"

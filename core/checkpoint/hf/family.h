@@ -46,14 +46,18 @@ struct HfRule {
   std::vector<size_t> parts = {};
 };
 
+using HfRules = std::vector<HfRule>;
+
+HfRules llama_model_rules();  // modules outside layers, under Llama's names
+
 struct HfFamily {
-  std::string architecture = {};         // "LlamaForCausalLM"
-  std::string model_type = {};           // "llama"
-  std::string other_model_type = {};     // model type in files for this class that transformers itself does not know
-  std::string layer_prefix = {};         // before a layer's index
-  std::vector<HfRule> rules = {};        // for modules outside layers
-  std::vector<HfRule> layer_rules = {};  // the first rule that names a module applies to it
-  std::vector<HfRule> other_layer_rules = {};  // used instead for folders that have more tensors under their names
+  std::string architecture = {};      // "LlamaForCausalLM"
+  std::string model_type = {};        // "llama"
+  std::string other_model_type = {};  // model type in files for this class that transformers itself does not know
+  std::string layer_prefix = "model.layers.";  // before a layer's index
+  HfRules rules = llama_model_rules();         // for modules outside layers
+  HfRules layer_rules = {};                    // the first rule that names a module applies to it
+  HfRules other_layer_rules = {};              // used instead for folders that have more tensors under their names
   ModelConfig model = {};                      // the model that a file of this family describes before any key is read
   std::vector<HfKey> keys = {};                // the keys of config.json, in file order
   // default values of the class, for keys that a text part (text_part.h) omits when they have these values

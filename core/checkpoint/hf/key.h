@@ -4,9 +4,11 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/spec/model_config.h"
 
@@ -80,6 +82,14 @@ HfKey hf_constant(std::string key, HfJson value);
 HfKey hf_unused(std::string key);
 // Written for transformers, but has no effect on the model.
 HfKey hf_note(std::string key, HfJson value);
+
+// Joins lists of keys, or of rules (rules.h).
+template <typename Row>
+std::vector<Row> together(std::initializer_list<std::vector<Row>> lists) {
+  std::vector<Row> all;
+  for (const std::vector<Row>& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
 
 }  // namespace ranklab
 

@@ -3,16 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 namespace ranklab {
-
-void append(HfKeys& keys, HfKeys more) {
-  keys.insert(keys.end(), std::move_iterator(more.begin()), std::move_iterator(more.end()));
-}
-
-bool is_sane(int64_t size) { return size >= 0 && size < int64_t{1} << 40; }
-
 namespace {
 
 HfKey key_value_heads() {
@@ -24,7 +16,27 @@ HfKey key_value_heads() {
   return {"num_key_value_heads", get, set};
 }
 
+// One id, or a list of several.
+HfKey end_tokens_key() {
+  const auto get = [](const ModelConfig& c) {
+    const std::vector<int64_t>& ids = c.hf_eos_tokens;
+    return ids.empty() ? HfJson() : ids.size() == 1 ? HfJson(ids[0]) : HfJson(ids);
+  };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    c.hf_eos_tokens.clear();
+    if (value.is_null()) return;
+    const HfJson list = value.json().is_array() ? value.json() : HfJson::array({value.json()});
+    for (const HfJson& id : list) {
+      if (!id.is_number_integer()) value.refuse_damaged("a whole number, or a list of them");
+      if (id.get<int64_t>() >= 0) c.hf_eos_tokens.push_back(id.get<int64_t>());
+    }
+  };
+  return {"eos_token_id", get, set};
+}
+
 }  // namespace
+
+bool is_sane(int64_t size) { return size >= 0 && size < int64_t{1} << 40; }
 
 // Dynamic scaling starts beyond this length, and longrope's factor is its ratio to the original length. Some versions
 // also derive YaRN's factor in this way, but current ones take the factor from the file, so the length of a longer
@@ -283,28 +295,6 @@ HfKey pad_token_key(HfJson none) {
   key.get = [none](const ModelConfig& c) { return c.hf_pad_token >= 0 ? HfJson(c.hf_pad_token) : none; };
   return key;
 }
-
-namespace {
-
-// One id, or a list of several.
-HfKey end_tokens_key() {
-  const auto get = [](const ModelConfig& c) {
-    const std::vector<int64_t>& ids = c.hf_eos_tokens;
-    return ids.empty() ? HfJson() : ids.size() == 1 ? HfJson(ids[0]) : HfJson(ids);
-  };
-  const auto set = [](ModelConfig& c, const HfValue& value) {
-    c.hf_eos_tokens.clear();
-    if (value.is_null()) return;
-    const HfJson list = value.json().is_array() ? value.json() : HfJson::array({value.json()});
-    for (const HfJson& id : list) {
-      if (!id.is_number_integer()) value.refuse_damaged("a whole number, or a list of them");
-      if (id.get<int64_t>() >= 0) c.hf_eos_tokens.push_back(id.get<int64_t>());
-    }
-  };
-  return {"eos_token_id", get, set};
-}
-
-}  // namespace
 
 HfKeys ending_keys(bool tied) {
   return {hf_member("tie_word_embeddings", RANKLAB_HF(tie_embeddings), tied),

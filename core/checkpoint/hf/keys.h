@@ -11,7 +11,6 @@ namespace ranklab {
 
 using HfKeys = std::vector<HfKey>;
 
-void append(HfKeys& keys, HfKeys more);
 // Whether sums and products of a few such sizes fit in 64 bits. Full validation happens after all keys are read.
 bool is_sane(int64_t size);
 

@@ -226,30 +226,6 @@ class Mapping {
   std::vector<HfTensor> tensors_;
 };
 
-}  // namespace
-
-std::vector<HfTensor> hf_mapping(const ModelConfig& config, const HfFamily& family) {
-  return Mapping(config, family).make();
-}
-
-void check_tensor_count(const ModelConfig& config, const HfFamily* family, size_t tensors, const std::string& where) {
-  constexpr int64_t kTimes = 10, kMore = 100;
-  int64_t wanted = 0;
-  for (const ModuleRow& row : module_table(config)) {
-    if (row.tied) continue;
-    const bool together = family != nullptr && is_of_all_experts(rule_of(*family, place_of(row), row.parameter));
-    wanted += together ? row.layers : row.copies();
-  }
-  const auto there = static_cast<int64_t>(tensors);
-  if (wanted > kTimes * there + kMore)
-    refuse_checkpoint_file(where, "the model has far more parameters than there are tensors",
-                           std::to_string(there) + " tensors", std::to_string(wanted) + " parameters of its settings");
-}
-
-bool is_transposed(HfLayout layout) { return layout == HfLayout::kTransposed || layout == HfLayout::kHalvesInTurn; }
-
-namespace {
-
 // The row among pairs that corresponds to `row` among halves.
 int64_t pairs_row(const HfPairs& p, int64_t row) {
   const int64_t before = row / p.head * p.head + p.first, in_halves = row - before;
@@ -271,6 +247,26 @@ int64_t row_in_halves(const HfPart& part, int64_t row) {
 }
 
 }  // namespace
+
+std::vector<HfTensor> hf_mapping(const ModelConfig& config, const HfFamily& family) {
+  return Mapping(config, family).make();
+}
+
+void check_tensor_count(const ModelConfig& config, const HfFamily* family, size_t tensors, const std::string& where) {
+  constexpr int64_t kTimes = 10, kMore = 100;
+  int64_t wanted = 0;
+  for (const ModuleRow& row : module_table(config)) {
+    if (row.tied) continue;
+    const bool together = family != nullptr && is_of_all_experts(rule_of(*family, place_of(row), row.parameter));
+    wanted += together ? row.layers : row.copies();
+  }
+  const auto there = static_cast<int64_t>(tensors);
+  if (wanted > kTimes * there + kMore)
+    refuse_checkpoint_file(where, "the model has far more parameters than there are tensors",
+                           std::to_string(there) + " tensors", std::to_string(wanted) + " parameters of its settings");
+}
+
+bool is_transposed(HfLayout layout) { return layout == HfLayout::kTransposed || layout == HfLayout::kHalvesInTurn; }
 
 int64_t our_row(const HfPart& part, int64_t row) {
   const int64_t in_halves = row_in_halves(part, row);

@@ -1,7 +1,6 @@
 // Reports what a Hugging Face family cannot express, by the name of the setting: a model is exported only when the
 // classes of transformers compute exactly what ranklab computes. Thread rule: pure functions.
 #pragma once
-#include <cstdint>
 #include <string>
 
 #include "core/spec/model_config.h"

@@ -2,12 +2,6 @@
 
 namespace ranklab {
 
-HfRules together(std::initializer_list<HfRules> tables) {
-  HfRules all;
-  for (const HfRules& table : tables) all.insert(all.end(), table.begin(), table.end());
-  return all;
-}
-
 HfRules llama_model_rules() {
   return {{"embedding", {"model.embed_tokens"}}, {"final_norm", {"model.norm"}}, {"head", {"lm_head"}}};
 }

@@ -1,17 +1,11 @@
 // Names of modules that several Hugging Face families share (family.h). Thread rule: pure functions.
 #pragma once
-#include <initializer_list>
-#include <vector>
+#include <string>
 
 #include "core/checkpoint/hf/family.h"
 
 namespace ranklab {
 
-using HfRules = std::vector<HfRule>;
-
-HfRules together(std::initializer_list<HfRules> tables);
-
-HfRules llama_model_rules();  // outside layers
 // Rules of a Llama layer: its norms, its attention, its MLP.
 HfRules llama_norm_rules();
 HfRules llama_attention_rules();

@@ -8,17 +8,12 @@ constexpr std::array kExchanges = {ContextExchange::kP2p, ContextExchange::kAllG
                                    ContextExchange::kAllToAllP2p};
 
 // One exchange for all layers, or one for each layer: "a2a,p2p".
-ConfigField exchanges(const std::string& group) {
+ConfigField exchanges() {
   ConfigField field{
       "parallel.cp_comm_type",
       {"--cp-comm-type"},
-      group,
       "context-parallel attention: a ring of keys and values (p2p), all_gather, heads exchanged for positions (a2a: "
-      "Ulysses), or a2a+p2p: heads within groups and a ring of groups; or a comma-separated list, one for each layer",
-      ConfigField::Kind::kValue,
-      {},
-      {},
-      {}};
+      "Ulysses), or a2a+p2p: heads within groups and a ring of groups; or a comma-separated list, one for each layer"};
   std::vector<std::string> names;
   for (const ContextExchange one : kExchanges) names.emplace_back(name(one));
   field.get = [](const TrainConfig& config) {
@@ -42,16 +37,11 @@ ConfigField exchanges(const std::string& group) {
 }
 
 // "2,4"
-ConfigField levels(const std::string& group) {
+ConfigField levels() {
   ConfigField field{"parallel.cp_sizes",
                     {"--hierarchical-context-parallel-sizes"},
-                    group,
                     "with a2a+p2p: ranks that exchange heads, and groups in the ring, e.g. 2,4 (default: as many ranks "
-                    "as the heads allow)",
-                    ConfigField::Kind::kValue,
-                    {},
-                    {},
-                    {}};
+                    "as the heads allow)"};
   field.get = [](const TrainConfig& config) { return join(std::span<const int64_t>(config.context_sizes), ","); };
   field.set = [field](TrainConfig& config, const std::string& text) {
     config.context_sizes.clear();
@@ -65,35 +55,32 @@ ConfigField levels(const std::string& group) {
 
 }  // namespace
 
-void add_context(std::vector<ConfigField>& rows) {
-  const std::string g = "Parallelism";
-  rows.push_back(number(g, "parallel.cp", {"--context-parallel-size", "--cp"},
-                        "context-parallel size: each rank holds a part of every sequence", RANKLAB_FIELD(parallel.cp),
-                        count(1)));
-  rows.push_back(exchanges(g));
-  rows.push_back(levels(g));
-  rows.push_back(choice(g, "parallel.cp_balance", {"--cp-balance"},
-                        "positions of a context-parallel rank: one contiguous part, one early and one late chunk "
-                        "(zigzag), or every cp-th (stripe)",
-                        {"contiguous", "zigzag", "stripe"}, RANKLAB_FIELD(context_split.balance)));
-  rows.push_back(
-      number(g, "parallel.sep", {"--sep", "--sep-size"},
-             "one group for sequences (Ulysses) and experts: short for --cp N --cp-comm-type a2a --ep N (0: off)",
-             RANKLAB_FIELD(sep), count(0)));
+void add_context(FieldRows& rows) {
+  rows.begin("Parallelism");
+  rows.number("parallel.cp", {"--context-parallel-size", "--cp"},
+              "context-parallel size: each rank holds a part of every sequence", RANKLAB_FIELD(parallel.cp), count(1));
+  rows.add(exchanges());
+  rows.add(levels());
+  rows.choice("parallel.cp_balance", {"--cp-balance"},
+              "positions of a context-parallel rank: one contiguous part, one early and one late chunk "
+              "(zigzag), or every cp-th (stripe)",
+              {"contiguous", "zigzag", "stripe"}, RANKLAB_FIELD(context_split.balance));
+  rows.number("parallel.sep", {"--sep", "--sep-size"},
+              "one group for sequences (Ulysses) and experts: short for --cp N --cp-comm-type a2a --ep N (0: off)",
+              RANKLAB_FIELD(sep), count(0));
 }
 
-void add_documents(std::vector<ConfigField>& rows) {
-  const std::string g = "Data";
-  rows.push_back(flag(g, "data.reset_attention_mask", {"--reset-attention-mask"},
-                      "packed documents: a token attends only within its own document",
-                      RANKLAB_FIELD(documents.reset_attention_mask)));
-  rows.push_back(flag(g, "data.reset_position_ids", {"--reset-position-ids"},
-                      "positions restart at 0 in every document", RANKLAB_FIELD(documents.reset_position_ids)));
-  rows.push_back(flag(g, "data.eod_mask_loss", {"--eod-mask-loss"},
-                      "no loss for the token that follows the end of a document",
-                      RANKLAB_FIELD(documents.eod_mask_loss)));
-  rows.push_back(number(g, "data.eod_token", {"--eod-token"}, "the token that ends a document",
-                        RANKLAB_FIELD(documents.eod_token), count(0)));
+void add_documents(FieldRows& rows) {
+  rows.begin("Data");
+  rows.flag("data.reset_attention_mask", {"--reset-attention-mask"},
+            "packed documents: a token attends only within its own document",
+            RANKLAB_FIELD(documents.reset_attention_mask));
+  rows.flag("data.reset_position_ids", {"--reset-position-ids"}, "positions restart at 0 in every document",
+            RANKLAB_FIELD(documents.reset_position_ids));
+  rows.flag("data.eod_mask_loss", {"--eod-mask-loss"}, "no loss for the token that follows the end of a document",
+            RANKLAB_FIELD(documents.eod_mask_loss));
+  rows.number("data.eod_token", {"--eod-token"}, "the token that ends a document", RANKLAB_FIELD(documents.eod_token),
+              count(0));
 }
 
 }  // namespace ranklab::fields

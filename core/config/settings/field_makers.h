@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 #include "core/config/settings/fields.h"
 
@@ -25,13 +26,11 @@ inline std::string usual(const ConfigField& field) {
 }
 
 [[noreturn]] inline void refuse(const ConfigField& field, const std::string& text, const std::string& want) {
-  const std::string nearest = nearest_name(text, field.choices);
-  throw Error(ErrorKind::kInvalidArgument,
-              {.where = "config",
-               .what = join(field.flags, " / ") + " cannot take this value",
-               .got = quote(text),
-               .want = want,
-               .fix = nearest.empty() ? usual(field) : "did you mean " + quote(nearest) + "?"});
+  throw Error(ErrorKind::kInvalidArgument, {.where = "config",
+                                            .what = join(field.flags, " / ") + " cannot take this value",
+                                            .got = quote(text),
+                                            .want = want,
+                                            .fix = did_you_mean(text, field.choices, usual(field))});
 }
 
 template <typename T>
@@ -82,112 +81,107 @@ auto& read(const Access& access, const TrainConfig& config) {
   return access(const_cast<TrainConfig&>(config));
 }
 
-template <typename Access>
-ConfigField number(std::string group, std::string key, Flags flags, std::string help, Access access,
-                   ConfigRange range) {
-  using T = std::remove_reference_t<decltype(access(std::declval<TrainConfig&>()))>;
-  ConfigField field{
-      std::move(key), std::move(flags), std::move(group), std::move(help), ConfigField::Kind::kValue, {}, {}, {}};
-  field.type = std::integral<T> ? ConfigField::Type::kInteger : ConfigField::Type::kNumber;
-  field.range = std::move(range);
-  field.number = [access](const TrainConfig& config) { return static_cast<double>(read(access, config)); };
-  field.get = [access](const TrainConfig& config) { return to_text(read(access, config)); };
-  field.set = [access, field](TrainConfig& config, const std::string& text) {
-    access(config) = parse_number<T>(field, text);
-  };
-  return field;
+template <typename List>
+std::vector<std::string> names(const List& list) {
+  return {list.begin(), list.end()};
 }
 
-template <typename Access>
-ConfigField text(std::string group, std::string key, Flags flags, std::string help, Access access,
-                 std::vector<std::string> choices = {}) {
-  ConfigField field{std::move(key),
-                    std::move(flags),
-                    std::move(group),
-                    std::move(help),
-                    ConfigField::Kind::kValue,
-                    std::move(choices),
-                    {},
-                    {}};
-  field.get = [access](const TrainConfig& config) { return read(access, config); };
-  field.set = [access, field](TrainConfig& config, const std::string& value) {
-    if (!field.choices.empty() && std::find(field.choices.begin(), field.choices.end(), value) == field.choices.end()) {
-      refuse(field, value, "one of " + join(field.choices, ", "));
-    }
-    access(config) = value;
-  };
-  return field;
-}
+// Makes the rows, group by group.
+class FieldRows {
+ public:
+  void begin(std::string group) { group_ = std::move(group); }
+  void add(ConfigField field) { rows_.emplace_back(std::move(field)).group = group_; }
+  std::vector<ConfigField> take() { return std::move(rows_); }
 
-template <typename Access>
-ConfigField flag(std::string group, std::string key, Flags flags, std::string help, Access access) {
-  ConfigField field{
-      std::move(key), std::move(flags), std::move(group), std::move(help), ConfigField::Kind::kFlag, {}, {}, {}};
-  field.type = ConfigField::Type::kBool;
-  field.get = [access](const TrainConfig& config) -> std::string {
-    const std::optional<bool> value = read(access, config);
-    return value.has_value() ? (*value ? "true" : "false") : "auto";
-  };
-  field.set = [access, field](TrainConfig& config, const std::string& value) {
-    if (value != "true" && value != "false") refuse(field, value, "true or false");
-    access(config) = value == "true";
-  };
-  return field;
-}
+  template <typename Access>
+  void number(std::string key, Flags flags, std::string help, Access access, ConfigRange range) {
+    using T = std::remove_reference_t<decltype(access(std::declval<TrainConfig&>()))>;
+    ConfigField field{std::move(key), std::move(flags), std::move(help)};
+    field.type = std::integral<T> ? ConfigField::Type::kInteger : ConfigField::Type::kNumber;
+    field.range = std::move(range);
+    field.number = [access](const TrainConfig& config) { return static_cast<double>(read(access, config)); };
+    field.get = [access](const TrainConfig& config) { return to_text(read(access, config)); };
+    field.set = [access, field](TrainConfig& config, const std::string& text) {
+      access(config) = parse_number<T>(field, text);
+    };
+    add(std::move(field));
+  }
 
-// names[i] belongs to the enumerator with value i.
-template <typename Access>
-ConfigField choice(std::string group, std::string key, Flags flags, std::string help, std::vector<std::string> names,
-                   Access access) {
-  using T = std::remove_reference_t<decltype(access(std::declval<TrainConfig&>()))>;
-  ConfigField field{std::move(key),
-                    std::move(flags),
-                    std::move(group),
-                    std::move(help),
-                    ConfigField::Kind::kValue,
-                    std::move(names),
-                    {},
-                    {}};
-  field.get = [access, field](const TrainConfig& config) {
-    return field.choices[static_cast<size_t>(read(access, config))];
-  };
-  field.set = [access, field](TrainConfig& config, const std::string& value) {
-    for (size_t i = 0; i < field.choices.size(); ++i) {
-      if (field.choices[i] != value) continue;
-      access(config) = static_cast<T>(i);
-      return;
-    }
-    refuse(field, value, "one of " + join(field.choices, ", "));
-  };
-  return field;
-}
+  template <typename Access>
+  void text(std::string key, Flags flags, std::string help, Access access, std::vector<std::string> choices = {}) {
+    ConfigField field{std::move(key), std::move(flags), std::move(help), std::move(choices)};
+    field.get = [access](const TrainConfig& config) { return read(access, config); };
+    field.set = [access, field](TrainConfig& config, const std::string& value) {
+      if (!field.choices.empty() && std::ranges::find(field.choices, value) == field.choices.end())
+        refuse(field, value, "one of " + join(field.choices, ", "));
+      access(config) = value;
+    };
+    add(std::move(field));
+  }
+
+  template <typename Access>
+  void flag(std::string key, Flags flags, std::string help, Access access) {
+    ConfigField field{std::move(key), std::move(flags), std::move(help)};
+    field.kind = ConfigField::Kind::kFlag;
+    field.type = ConfigField::Type::kBool;
+    field.get = [access](const TrainConfig& config) -> std::string {
+      const std::optional<bool> value = read(access, config);
+      return value.has_value() ? (*value ? "true" : "false") : "auto";
+    };
+    field.set = [access, field](TrainConfig& config, const std::string& value) {
+      if (value != "true" && value != "false") refuse(field, value, "true or false");
+      access(config) = value == "true";
+    };
+    add(std::move(field));
+  }
+
+  // names[i] belongs to the enumerator with value i.
+  template <typename Access>
+  void choice(std::string key, Flags flags, std::string help, std::vector<std::string> names, Access access) {
+    using T = std::remove_reference_t<decltype(access(std::declval<TrainConfig&>()))>;
+    ConfigField field{std::move(key), std::move(flags), std::move(help), std::move(names)};
+    field.get = [access, field](const TrainConfig& config) {
+      return field.choices[static_cast<size_t>(read(access, config))];
+    };
+    field.set = [access, field](TrainConfig& config, const std::string& value) {
+      const auto found = std::ranges::find(field.choices, value);
+      if (found == field.choices.end()) refuse(field, value, "one of " + join(field.choices, ", "));
+      access(config) = static_cast<T>(found - field.choices.begin());
+    };
+    add(std::move(field));
+  }
+
+ private:
+  std::string group_;
+  std::vector<ConfigField> rows_;
+};
 
 // Makes an accessor of a member, for the functions above.
 #define RANKLAB_FIELD(member) \
   [](TrainConfig & c) -> auto& { return c.member; }
 
 // Model settings: core/config/settings/model_fields.cpp.
-void add_model(std::vector<ConfigField>& rows);
-void add_rotary(std::vector<ConfigField>& rows);
-void add_hugging_face(std::vector<ConfigField>& rows);
-void add_latent_attention(std::vector<ConfigField>& rows);
-void add_linear_attention(std::vector<ConfigField>& rows);
-void add_mamba(std::vector<ConfigField>& rows);
-void add_yarn(std::vector<ConfigField>& rows);
-void add_experts(std::vector<ConfigField>& rows);
+void add_model(FieldRows& rows);
+void add_rotary(FieldRows& rows);
+void add_hugging_face(FieldRows& rows);
+void add_latent_attention(FieldRows& rows);
+void add_linear_attention(FieldRows& rows);
+void add_mamba(FieldRows& rows);
+void add_yarn(FieldRows& rows);
+void add_experts(FieldRows& rows);
 // Settings of what a run keeps in memory and in files: core/config/settings/state_fields.cpp.
-void add_memory(std::vector<ConfigField>& rows);
-void add_checkpoints(std::vector<ConfigField>& rows);
+void add_memory(FieldRows& rows);
+void add_checkpoints(FieldRows& rows);
 // Settings of monitoring: core/config/settings/watch_fields.cpp.
-void add_sentinels(std::vector<ConfigField>& rows);
-void add_dump(std::vector<ConfigField>& rows);
-void add_museum(std::vector<ConfigField>& rows);
+void add_sentinels(FieldRows& rows);
+void add_dump(FieldRows& rows);
+void add_museum(FieldRows& rows);
 // Settings of optimizers and learning rates: core/config/settings/optim_fields.cpp, lr_fields.cpp.
-void add_optimizers(std::vector<ConfigField>& rows);
-void add_learning_rate(std::vector<ConfigField>& rows);
+void add_optimizers(FieldRows& rows);
+void add_learning_rate(FieldRows& rows);
 // Settings of number formats: core/config/settings/precision_fields.cpp.
-void add_precision(std::vector<ConfigField>& rows);
-void add_context(std::vector<ConfigField>& rows);    // in the group "parallel"
-void add_documents(std::vector<ConfigField>& rows);  // in the group "data"
+void add_precision(FieldRows& rows);
+void add_context(FieldRows& rows);    // in the group "parallel"
+void add_documents(FieldRows& rows);  // in the group "data"
 
 }  // namespace ranklab::fields

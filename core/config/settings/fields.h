@@ -26,15 +26,15 @@ struct ConfigField {
   enum class Type { kInteger, kNumber, kBool, kText };
   std::string key;                 // "optim.lr"
   std::vector<std::string> flags;  // "--lr"; aliases follow
-  std::string group;               // heading in --help
   std::string help;
+  std::vector<std::string> choices = {};  // of an enumeration; otherwise empty
+  std::string group = {};                 // heading in --help
   Kind kind = Kind::kValue;
-  std::vector<std::string> choices;  // of an enumeration; otherwise empty
   // throws kInvalidArgument naming the flag, the text and what is wanted
-  std::function<void(TrainConfig&, const std::string&)> set;
-  std::function<std::string(const TrainConfig&)> get;  // calling set() with this text restores the same value
-  Type type = Type::kText;                             // its type in TOML and JSON
-  ConfigRange range = {};                              // for kInteger and kNumber
+  std::function<void(TrainConfig&, const std::string&)> set = {};
+  std::function<std::string(const TrainConfig&)> get = {};  // calling set() with this text restores the same value
+  Type type = Type::kText;                                  // its type in TOML and JSON
+  ConfigRange range = {};                                   // for kInteger and kNumber
   std::function<double(const TrainConfig&)> number = {};
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 #include "core/config/settings/field_makers.h"
 
@@ -119,13 +120,9 @@ SentinelRules::SentinelRules(SentinelMode mode, const std::string& rules) : mode
   for (const std::string& entry : parts_of(rules, ';')) {
     const std::vector<std::string> words = parts_of(entry, ' ');
     const SentinelRow* known = find_sentinel(words[0]);
-    if (known == nullptr) {
-      std::vector<std::string> names;
-      for (const SentinelRow& row : sentinel_rows()) names.emplace_back(row.name);
-      const std::string nearest = nearest_name(words[0], names);
+    if (known == nullptr)
       refuse(entry, "there is no sentinel " + quote(words[0]), "a name of docs/sentinels.md",
-             nearest.empty() ? "ranklab list sentinels names them" : "did you mean " + quote(nearest) + "?");
-    }
+             did_you_mean(words[0], row_names(sentinel_rows()), "ranklab list sentinels names them"));
     SentinelRow row = rows_.contains(known->name) ? rows_.at(known->name) : *known;
     const bool off = words.size() == 2 && words[1] == "off";
     if (words.size() < 2)

@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/size_error.h"
 #include "core/base/text.h"
-#include "core/comm/product_of_axes.h"
+#include "core/comm/parallel_dims.h"
 #include "core/config/batch_choice.h"
 #include "core/config/context_choice.h"
 #include "core/config/settings/fields.h"
@@ -56,6 +56,9 @@ bool starts_like_a_table(const std::string& name) {
   });
 }
 
+// 16-bit recipes have no blocks; a recipe file may, which is not known before it is read.
+bool has_blocks(const std::string& recipe) { return !recipe.empty() && recipe != "bf16" && recipe != "fp16"; }
+
 }  // namespace
 
 bool mentions(const std::string& text, const std::string& flag) {
@@ -68,13 +71,6 @@ bool mentions(const std::string& text, const std::string& flag) {
 }
 
 bool MergedConfig::given(const std::string& key) const { return is_given(origins, key); }
-
-namespace {
-
-// 16-bit recipes have no blocks; a recipe file may, which is not known before it is read.
-bool has_blocks(const std::string& recipe) { return !recipe.empty() && recipe != "bf16" && recipe != "fp16"; }
-
-}  // namespace
 
 void settle_layout(TrainConfig& config, const std::map<std::string, std::string>& origins) {
   const bool names_a_size = is_given(origins, "parallel.world_size") ||

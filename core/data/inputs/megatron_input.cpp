@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <filesystem>
 #include <limits>
 #include <vector>
 
-#include "core/base/text.h"
 #include "core/data/inputs/inputs.h"
 #include "core/data/megatron_format.h"
 

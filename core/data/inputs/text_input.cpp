@@ -1,6 +1,5 @@
 // A text file, whose bytes are one document.
 #include <algorithm>
-#include <string_view>
 #include <vector>
 
 #include "core/data/inputs/inputs.h"

@@ -2,10 +2,8 @@
 // int32 (magic, version, number of tokens, zeros), and nanoGPT's train.bin and val.bin, which contain only tokens.
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <vector>
 
-#include "core/base/text.h"
 #include "core/data/inputs/inputs.h"
 
 namespace ranklab::inputs {

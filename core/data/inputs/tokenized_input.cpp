@@ -1,7 +1,6 @@
 // Text processed by a tokenizer: each document as its tokens, with the special tokens that the tokenizer puts around a
 // text.
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "core/base/error.h"

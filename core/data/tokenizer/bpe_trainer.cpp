@@ -2,18 +2,130 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
 #include "core/base/byte_alphabet.h"
 #include "core/base/error.h"
 #include "core/data/tokenizer/normalize.h"
-#include "core/data/tokenizer/pair_counts.h"
 
 namespace ranklab {
 namespace {
 
 constexpr size_t kBytes = 256;
+
+using TokenPair = std::pair<uint32_t, uint32_t>;
+
+// The words of a corpus as tokens, the number of occurrences of each pair of neighbours, and a queue of pairs in the
+// order in which they are merged.
+class PairCounts {
+ public:
+  void add_word(std::vector<uint32_t> tokens, int64_t count);
+  // Call after the last word, and after each merge.
+  void queue_new_pairs();
+
+  struct Best {
+    TokenPair pair;
+    int64_t count;
+    std::vector<uint32_t> words;  // indices of the words that contain it
+  };
+  // Takes the most frequent pair from the queue; among equal ones, the pair with the smallest tokens.
+  std::optional<Best> take_best();
+  // Replaces the pair by `merged` in its words, and updates the counts of the pairs that appear and disappear.
+  void merge(const Best& best, uint32_t merged);
+
+ private:
+  struct Hash {
+    size_t operator()(const TokenPair& pair) const {
+      return static_cast<size_t>((uint64_t{pair.first} << 32 | pair.second) * 0x9E3779B97F4A7C15u >> 16);
+    }
+  };
+  struct Less {
+    bool operator()(const Best& a, const Best& b) const {
+      return a.count != b.count ? a.count < b.count : a.pair > b.pair;
+    }
+  };
+  struct Word {
+    std::vector<uint32_t> tokens;
+    int64_t count;
+  };
+  void change(TokenPair pair, uint32_t word, int64_t by);
+
+  std::vector<Word> words_;
+  std::unordered_map<TokenPair, int64_t, Hash> counts_;
+  // words in which the pair has appeared since the last call of queue_new_pairs()
+  std::unordered_map<TokenPair, std::vector<uint32_t>, Hash> fresh_;
+  std::vector<Best> heap_;
+};
+
+void PairCounts::change(TokenPair pair, uint32_t word, int64_t by) {
+  counts_[pair] += by * words_[word].count;
+  if (by <= 0) return;
+  std::vector<uint32_t>& words = fresh_[pair];
+  if (words.empty() || words.back() != word) words.push_back(word);
+}
+
+void PairCounts::add_word(std::vector<uint32_t> tokens, int64_t count) {
+  const auto word = static_cast<uint32_t>(words_.size());
+  words_.push_back({std::move(tokens), count});
+  const std::vector<uint32_t>& own = words_.back().tokens;
+  for (size_t i = 1; i < own.size(); ++i) change({own[i - 1], own[i]}, word, 1);
+}
+
+// A pair may be in the queue more than once, each time with other words.
+void PairCounts::queue_new_pairs() {
+  for (auto& [pair, words] : fresh_) {
+    const int64_t count = counts_[pair];
+    if (count <= 0) continue;
+    heap_.push_back({pair, count, std::move(words)});
+    std::push_heap(heap_.begin(), heap_.end(), Less());
+  }
+  fresh_.clear();
+}
+
+std::optional<PairCounts::Best> PairCounts::take_best() {
+  while (!heap_.empty()) {
+    std::pop_heap(heap_.begin(), heap_.end(), Less());
+    Best& last = heap_.back();
+    const int64_t now = counts_[last.pair];
+    if (now == last.count) {
+      Best best = std::move(last);
+      heap_.pop_back();
+      return best;
+    }
+    last.count = now;  // other merges have consumed some since then
+    if (now > 0)
+      std::push_heap(heap_.begin(), heap_.end(), Less());
+    else
+      heap_.pop_back();
+  }
+  return {};
+}
+
+void PairCounts::merge(const Best& best, uint32_t merged) {
+  const auto [left, right] = best.pair;
+  for (const uint32_t word : best.words) {
+    std::vector<uint32_t>& tokens = words_[word].tokens;
+    size_t kept = 0;
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      if (tokens[i] != left || i + 1 == tokens.size() || tokens[i + 1] != right) {
+        tokens[kept++] = tokens[i];
+        continue;
+      }
+      if (kept > 0) {
+        change({tokens[kept - 1], left}, word, -1);
+        change({tokens[kept - 1], merged}, word, 1);
+      }
+      tokens[kept++] = merged;
+      ++i;
+      if (i + 1 == tokens.size()) continue;
+      change({right, tokens[i + 1]}, word, -1);
+      change({merged, tokens[i + 1]}, word, 1);
+    }
+    tokens.resize(kept);
+  }
+}
 
 // Maps tokens to numbers and back.
 class Vocabulary {

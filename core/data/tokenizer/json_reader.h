@@ -3,7 +3,6 @@
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 
 #include "core/data/tokenizer/tokenizer_spec.h"
 

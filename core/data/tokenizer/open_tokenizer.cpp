@@ -2,7 +2,6 @@
 
 #include "core/base/files/input_file.h"
 #include "core/base/files/path_type.h"
-#include "core/base/text.h"
 #include "core/data/tokenizer/json_reader.h"
 #include "core/data/tokenizer/tokenizer.h"
 #include "core/data/tokenizer/tokenizer_file.h"

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "core/base/text.h"
 #include "core/data/tokenizer/json_reader.h"

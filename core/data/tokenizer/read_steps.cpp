@@ -1,6 +1,4 @@
 // Reads the steps around the model in a tokenizer.json: normalizer, pre-tokenizer, post-processor and decoder.
-#include <algorithm>
-#include <array>
 
 #include "core/base/text.h"
 #include "core/data/tokenizer/json_reader.h"

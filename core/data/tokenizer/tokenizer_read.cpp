@@ -3,7 +3,6 @@
 
 #include "core/base/text.h"
 #include "core/data/tokenizer/json_reader.h"
-#include "core/data/tokenizer/pre_tokenize.h"
 #include "core/data/tokenizer/tokenizer_file.h"
 #include "core/data/tokenizer/tokenizer_styles.h"
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -60,15 +61,12 @@ constexpr std::array kStyles = {
 std::span<const TokenizerStyle> tokenizer_styles() { return kStyles; }
 
 const TokenizerStyle& tokenizer_style(const std::string& name) {
-  std::vector<std::string> names;
-  for (const TokenizerStyle& style : kStyles) {
+  for (const TokenizerStyle& style : kStyles)
     if (name == style.name) return style;
-    names.emplace_back(style.name);
-  }
   throw Error(ErrorKind::kInvalidArgument, {.where = "--style",
                                             .what = "no such style of tokenizers",
                                             .got = quote(name),
-                                            .want = join(names, " | "),
+                                            .want = join(row_names(kStyles), " | "),
                                             .fix = "pass one of them"});
 }
 

@@ -6,7 +6,6 @@
 #include "core/base/error.h"
 #include "core/nn/attention/attention_sinks.h"
 #include "core/nn/attention/max_logit.h"
-#include "core/nn/attention/softmax_attention.h"
 #include "core/nn/attention/softmax_recomputer.h"
 #include "core/nn/attention/unfused_attention.h"
 #include "core/nn/custom_function.h"
@@ -19,8 +18,6 @@
 
 namespace ranklab {
 namespace {
-
-using torch::autograd::variable_list;
 
 double attention_flops(const at::Tensor& qkv, const AttentionShape& shape) {
   const auto seq = static_cast<double>(qkv.size(0));

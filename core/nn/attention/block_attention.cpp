@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/nn/activation.h"
 #include "core/nn/attention/cpu_flash_attention.h"
 #include "core/nn/attention/max_logit.h"
 #include "core/nn/kernels/kernel_path.h"

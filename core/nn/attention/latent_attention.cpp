@@ -5,7 +5,6 @@
 
 #include "core/nn/attention/attention_sinks.h"
 #include "core/nn/attention/max_logit.h"
-#include "core/nn/attention/softmax_attention.h"
 #include "core/nn/attention/softmax_recomputer.h"
 #include "core/nn/attention/unfused_attention.h"
 #include "core/nn/custom_function.h"
@@ -17,8 +16,6 @@
 
 namespace ranklab {
 namespace {
-
-using torch::autograd::variable_list;
 
 // The number of GEMMs with queries and keys, and the number with values; each costs S^2 B heads times the corresponding
 // width.

@@ -17,8 +17,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 struct Scoring {
   double scale = 1;
   int64_t window = 0;  // 0: all previous positions

@@ -8,6 +8,7 @@
 #include "core/base/dtype.h"
 #include "core/nn/kernels/device_kernels.h"
 #include "core/nn/kernels/row_kernels_16bit.h"
+#include "core/sim/op_cost.h"
 
 namespace ranklab {
 
@@ -48,20 +49,7 @@ inline at::Tensor with_dense_rows(const at::Tensor& x) { return x.stride(-1) == 
 inline const void* device_in(const at::Tensor& x) { return x.defined() ? x.const_data_ptr() : nullptr; }
 inline void* device_out(const at::Tensor& x) { return x.defined() ? x.mutable_data_ptr() : nullptr; }
 
-inline DType dtype_of(const at::Tensor& x) {
-  switch (x.scalar_type()) {
-    case at::kFloat:
-      return DType::kFloat32;
-    case at::kDouble:
-      return DType::kFloat64;
-    case at::kBFloat16:
-      return DType::kBFloat16;
-    case at::kHalf:
-      return DType::kFloat16;
-    default:
-      return DType::kOther;
-  }
-}
+inline DType dtype_of(const at::Tensor& x) { return dtype_of(x.scalar_type()); }
 
 inline double bytes_of(const at::Tensor& x) {
   return static_cast<double>(x.numel()) * static_cast<double>(x.itemsize());

@@ -6,8 +6,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 at::Tensor of_chunk(const at::Tensor& x, int64_t n) { return x.select(1, n); }
 
 at::Tensor transposed(const at::Tensor& x) { return x.transpose(-1, -2); }

@@ -2,7 +2,6 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 
-#include <memory>
 #include <utility>
 
 #include "core/base/injected_bug.h"
@@ -21,8 +20,6 @@
 
 namespace ranklab {
 namespace {
-
-using torch::autograd::variable_list;
 
 constexpr int kKeyValueLane = 1, kGradLane = 2;
 

@@ -13,8 +13,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 at::Tensor to_all_positions(const at::Tensor& x, const ContextParallel& cp, AttentionPass pass) {
   const int64_t own = x.size(0), batch = x.size(1), width = x.size(2) / cp.size();
   const at::Tensor by_rank = x.reshape({own, batch, cp.size(), width}).permute({2, 0, 1, 3}).contiguous();

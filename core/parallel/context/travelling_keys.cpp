@@ -4,7 +4,6 @@
 
 #include "core/nn/kernels/kernel_path.h"
 #include "core/sim/aten.h"
-#include "core/sim/op_observer.h"
 #include "core/sim/recompute_scope.h"
 
 namespace ranklab {

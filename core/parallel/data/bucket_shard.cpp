@@ -1,7 +1,5 @@
 #include "core/parallel/data/bucket_shard.h"
 
-#include <utility>
-
 #include "core/base/injected_bug.h"
 #include "core/nn/initial_values.h"
 #include "core/sim/aten.h"

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <string>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/injected_bug.h"

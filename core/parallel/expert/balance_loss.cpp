@@ -8,8 +8,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 struct AttachLoss : CustomFunction<AttachLoss> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& loss, double scale) {
     ctx->saved_data["scale"] = scale;

@@ -1,7 +1,6 @@
 #include "core/parallel/expert/dispatcher.h"
 
-#include "core/base/error.h"
-#include "core/base/text.h"
+#include "core/base/named_rows.h"
 
 namespace ranklab {
 
@@ -24,23 +23,12 @@ constexpr Row kDispatchers[] = {
 
 }  // namespace
 
-std::vector<std::string> dispatcher_names() {
-  std::vector<std::string> names;
-  for (const Row& row : kDispatchers) names.emplace_back(row.name);
-  return names;
-}
+std::vector<std::string> dispatcher_names() { return row_names(kDispatchers); }
 
 std::unique_ptr<TokenDispatcher> make_dispatcher(const std::string& name, const DispatcherContext& context) {
-  for (const Row& row : kDispatchers) {
-    if (name == row.name) return row.make(context);
-  }
-  const std::string nearest = nearest_name(name, dispatcher_names());
-  throw Error(ErrorKind::kInvalidArgument,
-              {.where = "experts",
-               .what = "no such token dispatcher",
-               .got = quote(name),
-               .want = "one of " + join(dispatcher_names(), ", "),
-               .fix = nearest.empty() ? "use one of them" : "did you mean " + quote(nearest) + "?"});
+  return named_row(kDispatchers, name,
+                   {.where = "experts", .what = "no such token dispatcher", .fix = "use one of them"})
+      .make(context);
 }
 
 }  // namespace ranklab

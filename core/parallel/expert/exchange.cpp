@@ -15,8 +15,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 // The communicator must outlive the graph, which lives within one step.
 void keep(AutogradContext* ctx, Communicator& group, ExchangePurpose purpose) {
   save_group(ctx, group);

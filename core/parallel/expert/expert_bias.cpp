@@ -12,8 +12,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 // Charges one kernel for all experts, like a fused one, that makes this many passes over the rows.
 CostScope pass_cost(const char* name, const at::Tensor& rows, double passes) {
   return {name, 0, passes * static_cast<double>(rows.nbytes()), dtype_of(rows.scalar_type())};

@@ -15,8 +15,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 // Size of a block's intermediate rows. Smaller blocks lose time around the products (3 % at half of this), larger ones
 // gain nothing.
 constexpr int64_t kBlockBytes = 2 << 20;

@@ -22,8 +22,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 // If quantized, the operands are also written and read again in low precision.
 CostScope product_cost(const at::Tensor& rows, int64_t out, const at::TensorList& weights,
                        const std::vector<LinearQuantizer*>& quantizers) {

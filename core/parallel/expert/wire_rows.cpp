@@ -1,7 +1,5 @@
 #include "core/parallel/expert/wire_rows.h"
 
-#include <span>
-
 #include "core/nn/custom_function.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/parallel/quantized/operand_rounding.h"
@@ -12,8 +10,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 // Straight-through gradient.
 struct RoundRows : CustomFunction<RoundRows> {
   static at::Tensor forward(AutogradContext*, const at::Tensor& rows, const TensorPrecision& precision) {
@@ -23,19 +19,6 @@ struct RoundRows : CustomFunction<RoundRows> {
   }
   static variable_list backward(AutogradContext*, const variable_list& grads) { return {grads[0], {}}; }
 };
-
-}  // namespace
-
-at::Tensor round_rows(const at::Tensor& rows_NH, const TensorPrecision& precision) {
-  return precision.quantized() && rows_NH.size(0) > 0 ? RoundRows::apply(rows_NH, precision) : rows_NH;
-}
-
-at::Tensor row_bytes(const at::Tensor& rows_NW) {
-  const int64_t width = rows_NW.size(1) * static_cast<int64_t>(rows_NW.itemsize());
-  return rows_NW.contiguous().view(at::kByte).view({rows_NW.size(0), width});
-}
-
-namespace {
 
 void write_packed(const at::Tensor& wide, const WireFormat& format, const at::Tensor& packed) {
   auto* out = reinterpret_cast<std::byte*>(packed.mutable_data_ptr<uint8_t>());
@@ -50,6 +33,15 @@ void read_packed(const at::Tensor& packed, const WireFormat& format, const at::T
 }
 
 }  // namespace
+
+at::Tensor round_rows(const at::Tensor& rows_NH, const TensorPrecision& precision) {
+  return precision.quantized() && rows_NH.size(0) > 0 ? RoundRows::apply(rows_NH, precision) : rows_NH;
+}
+
+at::Tensor row_bytes(const at::Tensor& rows_NW) {
+  const int64_t width = rows_NW.size(1) * static_cast<int64_t>(rows_NW.itemsize());
+  return rows_NW.contiguous().view(at::kByte).view({rows_NW.size(0), width});
+}
 
 at::Tensor to_wire(const at::Tensor& rows_NW, const WireFormat& format) {
   const NoCostScope free;

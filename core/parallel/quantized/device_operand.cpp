@@ -1,7 +1,6 @@
 #include "core/parallel/quantized/device_operand.h"
 
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "core/precision/recipe.h"

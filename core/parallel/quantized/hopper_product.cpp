@@ -1,6 +1,5 @@
 #include "core/parallel/quantized/hopper_product.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "core/precision/hopper_sum.h"

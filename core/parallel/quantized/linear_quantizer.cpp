@@ -1,7 +1,6 @@
 #include "core/parallel/quantized/linear_quantizer.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "core/base/numbers/philox.h"

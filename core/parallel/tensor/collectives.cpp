@@ -10,8 +10,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 // all_reduce works in place, but a gradient or activation may be shared, so it is copied first.
 at::Tensor reduced_copy(const at::Tensor& x, Communicator& group) {
   return group.all_reduce(x.clone(at::MemoryFormat::Contiguous));
@@ -52,26 +50,6 @@ struct ReduceScatterToSp : CustomFunction<ReduceScatterToSp> {
   }
 };
 
-struct ScatterToSp : CustomFunction<ScatterToSp> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& tp) {
-    save_group(ctx, tp);
-    return own_rows(x, tp).clone();
-  }
-  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    return {saved_group(ctx).all_gather(grads[0]), {}};
-  }
-};
-
-struct GatherReplicated : CustomFunction<GatherReplicated> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& tp) {
-    save_group(ctx, tp);
-    return tp.all_gather(x);
-  }
-  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    return {own_rows(grads[0], saved_group(ctx)), {}};
-  }
-};
-
 }  // namespace
 
 at::Tensor copy_to_tp(const at::Tensor& x, Communicator& tp) { return tp.size() == 1 ? x : CopyToTp::apply(x, tp); }
@@ -83,12 +61,6 @@ at::Tensor gather_from_sp(const at::Tensor& x, Communicator& tp) {
 }
 at::Tensor reduce_scatter_to_sp(const at::Tensor& x, Communicator& tp) {
   return tp.size() == 1 ? x : ReduceScatterToSp::apply(x, tp);
-}
-at::Tensor scatter_to_sp(const at::Tensor& x, Communicator& tp) {
-  return tp.size() == 1 ? x : ScatterToSp::apply(x, tp);
-}
-at::Tensor gather_replicated(const at::Tensor& x, Communicator& tp) {
-  return tp.size() == 1 ? x : GatherReplicated::apply(x, tp);
 }
 at::Tensor own_rows(const at::Tensor& x, const Communicator& group) {
   const int64_t rows = x.size(0);

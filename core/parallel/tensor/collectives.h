@@ -6,16 +6,12 @@
 //   reduce_from_tp        all_reduce        identity
 //   gather_from_sp        all_gather        reduce_scatter    (the consumer differs per rank: a sharded linear)
 //   reduce_scatter_to_sp  reduce_scatter    all_gather
-//   scatter_to_sp         this rank's rows  all_gather
-//   gather_replicated     all_gather        this rank's rows  (the consumer is the same on every rank)
 //
 // The uneven collectives of expert dispatch are in expert/exchange.h. All act on dim 0. A group of one returns its
 // input. Cost: one collective each way. Thread rule: its rank's thread; every member of the group runs forward and
 // backward in the same order.
 #pragma once
 #include <ATen/core/Tensor.h>
-
-#include <vector>
 
 #include "core/comm/communicator.h"
 
@@ -25,8 +21,6 @@ at::Tensor copy_to_tp(const at::Tensor& x, Communicator& tp);
 at::Tensor reduce_from_tp(const at::Tensor& x, Communicator& tp);
 at::Tensor gather_from_sp(const at::Tensor& x, Communicator& tp);
 at::Tensor reduce_scatter_to_sp(const at::Tensor& x, Communicator& tp);
-at::Tensor scatter_to_sp(const at::Tensor& x, Communicator& tp);
-at::Tensor gather_replicated(const at::Tensor& x, Communicator& tp);
 
 // This rank's rows of dim 0. REQUIRES: they divide evenly.
 at::Tensor own_rows(const at::Tensor& x, const Communicator& group);

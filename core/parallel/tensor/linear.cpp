@@ -3,10 +3,8 @@
 #include <functional>
 
 #include "core/base/error.h"
-#include "core/nn/activation.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/kernels/kernel_path.h"
-#include "core/nn/recomputable_output.h"
 #include "core/parallel/quantized/quantizer_book.h"
 #include "core/parallel/tensor/linear_products.h"
 #include "core/sim/aten.h"
@@ -14,8 +12,6 @@
 
 namespace ranklab {
 namespace {
-
-using torch::autograd::variable_list;
 
 void keep(AutogradContext* ctx, const TensorParallel& tp) {
   ctx->saved_data["comm"] = reinterpret_cast<int64_t>(tp.comm);

@@ -1,7 +1,5 @@
 #include "core/parallel/tensor/linear_products.h"
 
-#include <utility>
-
 #include "core/nn/custom_function.h"
 #include "core/nn/gemm.h"
 #include "core/sim/aten.h"

@@ -11,8 +11,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 CostScope pass_cost(const char* kernel, const at::Tensor& qkv, int passes) {
   return {kernel, 0.0, passes * bytes_of(qkv), dtype_of(qkv)};
 }

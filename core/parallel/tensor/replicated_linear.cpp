@@ -8,8 +8,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 struct ReplicatedFunction : CustomFunction<ReplicatedFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, const NormRecipe& recipe, const LinearUse& use) {

@@ -9,8 +9,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 struct GatherKeyValues : CustomFunction<GatherKeyValues> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv, int64_t queries, Communicator& copies) {
     save_group(ctx, copies);

@@ -16,8 +16,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 struct Columns {
   int64_t begin = 0;  // global index of the first column
   int64_t real = 0;   // columns that are not padding

@@ -14,8 +14,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::variable_list;
-
 // local_tokens: row of this rank's weight, or weight.size(0) for a token of another rank (none if `whole`).
 struct OwnedRows : CustomFunction<OwnedRows> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& weight, const at::Tensor& local_tokens,
@@ -44,10 +42,6 @@ double rounded_to(at::ScalarType type, double value) {
   const NoCostScope no_cost;
   return at::scalar_tensor(value, at::TensorOptions(type)).item<double>();
 }
-
-}  // namespace
-
-namespace {
 
 // Wrong on purpose: reorders the parts of the sequence as if ranks were numbered in reverse
 // (InjectedBug::kScatterWrongGroup).

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "core/base/text.h"
 #include "core/config/state_types.h"
-#include "core/parity/compare/reported_norm.h"
 #include "core/parity/epsilon.h"
+#include "core/parity/parity_record.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
 
@@ -53,6 +55,41 @@ void find_used_padding(const std::vector<TensorPiece>& pieces, TensorVerdict& ve
     verdict.wrong_ranks.push_back(piece.rank);
     verdict.broken = "its padding, which belongs to nothing, is not zero";
   }
+}
+
+struct ReportedNorm {
+  double over_own = 0;
+  std::set<std::string> gradients = {};
+};
+
+// `whole_of` returns a gradient of the record, assembled from its pieces.
+template <typename WholeOf>
+std::optional<ReportedNorm> reported_norm(const ParityRecord& record, int64_t step, const WholeOf& whole_of) {
+  const auto reported = record.tensors.find({step, ParityPhase::kNorm, "grad_norm", ""});
+  if (reported == record.tensors.end()) return {};
+  ReportedNorm norm;
+  double squares = 0;
+  for (const auto& [key, pieces] : record.tensors) {
+    if (key.step != step || key.phase != ParityPhase::kBackward || key.kind != "grad") continue;
+    const WholeTensor& whole = whole_of(key);
+    if (!whole.finite || !whole.known.all().item<bool>()) return {};
+    squares += whole.values.dot(whole.values).item<double>();
+    norm.gradients.insert(key.name);
+  }
+  norm.over_own = reported->second.front().value[0].item<double>() / std::sqrt(squares);
+  return norm;
+}
+
+// The norm by which `got` clips, as it reports it, divided by the norm of its recorded gradients, relative to the same
+// ratio in `want`: 1 if it is right, in any precision. Nothing if a record does not report its norm, if the two records
+// have different gradients (files may have only some), or if a gradient is incomplete or not finite.
+std::optional<double> reported_norm_ratio(const ParityRecord& got, const ParityReference& want, int64_t step) {
+  const auto put = [&](const TensorKey& key) { return put_together(got.tensors.at(key)); };
+  const auto kept = [&](const TensorKey& key) -> const WholeTensor& { return want.whole(key); };
+  const auto here = reported_norm(got, step, put), there = reported_norm(want.record(), step, kept);
+  if (!here || !there || here->gradients != there->gradients) return {};
+  const double ratio = here->over_own / there->over_own;
+  return std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
 }
 
 // A norm that leaves gradients out, or counts some twice, is not the norm of the gradients, however far rounding moves

@@ -1,6 +1,5 @@
 // Which rank holds which stage. Thread rule: pure functions.
 #pragma once
-#include <vector>
 
 #include "core/pipeline/schedule.h"
 

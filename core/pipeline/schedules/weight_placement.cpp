@@ -5,8 +5,6 @@
 #include <limits>
 #include <queue>
 
-#include "core/pipeline/simulate.h"
-
 namespace ranklab {
 namespace {
 

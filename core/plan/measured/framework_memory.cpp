@@ -1,6 +1,5 @@
 #include "core/plan/measured/framework_memory.h"
 
-#include <algorithm>
 #include <numeric>
 
 #include "core/config/recompute_choice.h"

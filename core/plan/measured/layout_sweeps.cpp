@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "core/base/text.h"
-
 namespace ranklab {
 namespace {
 

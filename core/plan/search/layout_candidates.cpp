@@ -1,7 +1,6 @@
 #include "core/plan/search/layout_candidates.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/base/text.h"
 

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <mutex>
 
-#include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/read_only_file.h"
 #include "core/runtime/checkpoint/settings.h"

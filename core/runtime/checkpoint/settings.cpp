@@ -4,12 +4,16 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <string_view>
+#include <vector>
 
 #include "core/base/error.h"
+#include "core/base/files/path_type.h"
+#include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/config/settings/fields.h"
-#include "core/runtime/checkpoint/model_flags.h"
+#include "core/spec/presets.h"
 
 namespace ranklab {
 namespace {
@@ -54,6 +58,40 @@ std::string flag_of(const std::string& key) {
     if (field.key == key) return field.flags.empty() ? key : field.flags[0];
   }
   return key;
+}
+
+// Settings that affect what the model computes in training, not how it is exported.
+bool is_of_model(std::string_view key) {
+  return is_model_setting(key) && key != "model.preset" && !key.starts_with("model.hf_");
+}
+
+std::string shell_words_of(const ConfigField& field, const std::string& value) {
+  if (field.flags.empty() || value.empty()) return "--set " + shell_word(field.key + "=" + value);
+  return words_of(field, shell_word(value));
+}
+
+// The command-line flags that recreate the model of a checkpoint, for users who left them out:
+// "--preset gpt_tiny --num-layers 2", the preset from which it was trained, and the differences from that preset. For
+// an import, whose settings are in a file next to it, "--config FOLDER/model.toml". `folder`: the checkpoint's folder.
+std::string model_flags(const CheckpointManifest& manifest, const std::string& folder) {
+  const std::filesystem::path settings = std::filesystem::path(folder).parent_path() / "model.toml";
+  if (manifest.config.empty() && is_there(settings.string())) return "--config " + shell_path(settings.string());
+  TrainConfig base;
+  std::vector<std::string> words;
+  const auto preset = manifest.config.find("model.preset");
+  const auto is_it = [&](const ModelPreset& one) { return one.name == preset->second; };
+  if (preset != manifest.config.end() && std::ranges::any_of(model_presets(), is_it)) {
+    base.preset = preset->second;
+    words.push_back("--preset " + shell_word(base.preset));
+  }
+  base.model = find_model_preset(base.preset).config;
+  const SettingTexts usual = all_settings(base), &kept = manifest.config.empty() ? manifest.model : manifest.config;
+  for (const ConfigField& field : config_fields()) {
+    const auto saved = kept.find(field.key);
+    if (is_of_model(field.key) && saved != kept.end() && saved->second != usual.at(field.key))
+      words.push_back(shell_words_of(field, saved->second));
+  }
+  return join(words, " ");
 }
 
 [[noreturn]] void refuse(const std::string& folder, const std::string& what, const std::string& saved,

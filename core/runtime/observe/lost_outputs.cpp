@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 #include "core/precision/precision_policy.h"
 #include "core/sim/aten.h"
@@ -26,15 +27,13 @@ void check_pattern(const std::string& where, const std::string& pattern, const s
   const auto here = std::ranges::count_if(names, [&](const std::string& one) { return matches(pattern, one); });
   const at::Tensor count = at::full({1}, static_cast<int64_t>(here), at::kLong).to(device);
   if (world.all_reduce(count).item<int64_t>() > 0) return;
-  const std::string nearest = nearest_name(pattern, names);
   std::vector<std::string> some(names.begin(), names.begin() + std::min<std::ptrdiff_t>(6, std::ssize(names)));
-  throw Error(
-      ErrorKind::kInvalidArgument,
-      {.where = where,
-       .what = "no module or parameter of any rank has such a name",
-       .got = quote(pattern),
-       .want = "a name or a glob, for example one of " + join(some, ", ") + (names.size() > some.size() ? ", ..." : ""),
-       .fix = nearest.empty() ? "'*' takes all of them" : "did you mean " + quote(nearest) + "?"});
+  throw Error(ErrorKind::kInvalidArgument, {.where = where,
+                                            .what = "no module or parameter of any rank has such a name",
+                                            .got = quote(pattern),
+                                            .want = "a name or a glob, for example one of " + join(some, ", ") +
+                                                    (names.size() > some.size() ? ", ..." : ""),
+                                            .fix = did_you_mean(pattern, names, "'*' takes all of them")});
 }
 
 ModuleWatches::ModuleWatches(std::vector<ModuleWatch> watches, RankContext& ctx, const ModuleHooks& hooks,

@@ -3,7 +3,6 @@
 // for each use of a module. Thread rule: a function is called on the threads of all ranks, concurrently.
 #pragma once
 #include <functional>
-#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/named_rows.h"
 #include "core/base/text.h"
 #include "core/parallel/data/bucket_shard.h"
 #include "core/sim/aten.h"
@@ -65,15 +66,12 @@ class RegistryProbe final : public RankProbe {
   TensorSummary tensor(const std::string& asked) const override {
     const bool grad = asked.ends_with(kGrad);
     const Parameter* parameter = registry_.find(grad ? asked.substr(0, asked.size() - kGrad.size()) : asked);
-    if (parameter == nullptr) {
-      const std::string nearest = nearest_name(asked, tensor_names());
-      throw Error(ErrorKind::kInvalidArgument,
-                  {.where = "tensor",
-                   .what = "this rank has no tensor of that name",
-                   .got = quote(asked),
-                   .want = "a parameter's name, or NAME.grad",
-                   .fix = nearest.empty() ? "see: tensors" : "did you mean " + quote(nearest) + "?"});
-    }
+    if (parameter == nullptr)
+      throw unknown_name(asked, tensor_names(),
+                         {.where = "tensor",
+                          .what = "this rank has no tensor of that name",
+                          .want = "a parameter's name, or NAME.grad",
+                          .fix = "see: tensors"});
     const at::NoGradGuard no_grad;
     const at::Tensor tensor = grad ? parameter->data.grad() : parameter->data;
     TensorSummary out;

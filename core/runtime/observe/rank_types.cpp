@@ -1,7 +1,6 @@
 #include "core/runtime/observe/rank_types.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/model/causal_lm.h"

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "core/sim/aten.h"
-#include "core/sim/op_observer.h"
 #include "core/sim/type_watch.h"
 
 namespace ranklab {

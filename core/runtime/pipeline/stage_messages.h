@@ -2,9 +2,9 @@
 // handed over directly; between ranks it is a message. Receives are posted some actions ahead, so that a message is in
 // flight while the rank computes. A rank does not wait for its sends: when it receives a message that the peer computed
 // from one of its own, that one must have arrived, so its buffer is free. Each message has its own tag, so no order of
-// arrival is assumed. Where messages have no tags, the lanes of message_lanes.h order them, and message_program.h
-// proves that they all arrive. Cost: [S, B, H] per message; the receive buffers of a few actions. Thread rule: its
-// rank's thread.
+// arrival is assumed. Where messages have no tags, the lanes of message_lanes.h order them, and
+// tests/pipeline/message_program.h proves that they all arrive. Cost: [S, B, H] per message; the receive buffers of a
+// few actions. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -1,8 +1,6 @@
 #include "core/runtime/record/broken_step.h"
 
-#include <algorithm>
 #include <exception>
-#include <utility>
 
 #include "core/comm/event_now.h"
 #include "core/trace/failed_event.h"

@@ -5,14 +5,16 @@
 #include <ctime>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/files/atomic_file.h"
+#include "core/base/files/input_file.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_lock.h"
 #include "core/runtime/record/line_file.h"
-#include "core/runtime/record/log_lines.h"
 #include "core/runtime/record/model_metrics.h"
 #include "core/runtime/record/torch_profile.h"
 #include "core/trace/find_trace.h"
@@ -32,6 +34,27 @@ int64_t step_of_json(const std::string& line) {
   const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object()) return -1;
   return json.contains("step") && json["step"].is_number_integer() ? json["step"].get<int64_t>() : -1;
+}
+
+// Keeps the lines that an earlier run left in a log file, except those that a run resumed at `first_step` will write
+// again, so that the curve of a killed and resumed run has no gap or overlap. Lines without a step (-1), and a last
+// line without a newline, are dropped. Without a file, nothing happens. Throws kIo.
+void keep_lines_before(const std::string& path, int64_t first_step, int64_t (*step_of)(const std::string& line)) {
+  std::error_code none;
+  if (!fs::exists(path, none)) return;
+  constexpr uint64_t kMostBytes = uint64_t{4} << 30;  // enough for ten million steps
+  const std::string text =
+      read_whole_file(path, kMostBytes, {.where = "log", .fix = "pass another folder with --log-dir"});
+  std::string kept;
+  for (size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const std::string line = text.substr(begin, end - begin);
+    const int64_t step = step_of(line);
+    if (step >= 0 && step < first_step) kept += line + "\n";
+  }
+  write_file_atomically(path, kept,
+                        {.where = "log",
+                         .what = "cannot shorten the log of the run that is resumed",
+                         .fix = "pass a folder you may write to with --log-dir"});
 }
 
 class RunLogHook : public Hook {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
-#include <string>
 #include <system_error>
 #include <utility>
 

@@ -7,7 +7,6 @@
 #pragma once
 #include <condition_variable>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>

@@ -1,5 +1,4 @@
 // Measures the gradients as a whole, from the norm that clipping uses.
-#include <cmath>
 #include <deque>
 #include <numeric>
 

@@ -1,7 +1,5 @@
 #include "core/runtime/sentinels/judge.h"
 
-#include <algorithm>
-
 namespace ranklab {
 namespace {
 

@@ -3,7 +3,6 @@
 #include <numeric>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "core/runtime/sentinels/families.h"
 

@@ -1,9 +1,6 @@
 // Follows the model's prediction for one fixed sequence: the first of the validation data, or tokens drawn from the
 // seed.
-#include <cmath>
-#include <limits>
 #include <span>
-#include <vector>
 
 #include "core/base/checksum.h"
 #include "core/base/numbers/philox.h"

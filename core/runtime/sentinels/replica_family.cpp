@@ -1,7 +1,6 @@
 // Checks whether replicas have the same weights: hashes of what each rank has are compared between the ranks that
 // should have the same. Where parameters are sharded (ZeRO stage 3), the groups of ranks that together hold them are
 // compared.
-#include <cmath>
 #include <map>
 #include <span>
 #include <tuple>

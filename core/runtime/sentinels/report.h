@@ -1,10 +1,8 @@
 // What the sentinels measured in a step, and which of them fired. Equal on every rank. Torch-free. Thread rule: plain
 // data.
 #pragma once
-#include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/config/settings/sentinel_rules.h"

@@ -1,7 +1,6 @@
 // Step times: wall time and, if there is one, the time of the virtual clock. Wall time is rank 0's.
 #include <algorithm>
 #include <deque>
-#include <limits>
 #include <map>
 #include <vector>
 

@@ -51,15 +51,8 @@ ModelConfig nemotron_h_8b() {
 
 // The same in small, with experts in place of one MLP, as in Nemotron 3 Nano (arXiv 2512.20848).
 ModelConfig nemotron_h_tiny() {
-  ModelConfig c = nemotron_h_8b();
-  c.num_layers = 8;
+  ModelConfig c = scaled_down(nemotron_h_8b(), 8);
   c.hybrid_pattern = "M-M*MEM*";
-  c.hidden_size = 128;
-  c.ffn_hidden_size = 352;
-  c.num_attention_heads = 8;
-  c.num_query_groups = 4;
-  c.vocab_size = 256;
-  c.seq_length = 128;
   c.mamba = {.num_heads = 16, .head_dim = 16, .state_dim = 16, .num_groups = 8, .min_step = 1e-3};
   c.moe = {.num_experts = 8,
            .topk = 2,

@@ -2,6 +2,17 @@
 
 namespace ranklab::presets {
 
+ModelConfig scaled_down(ModelConfig c, int64_t layers) {
+  c.num_layers = layers;
+  c.hidden_size = 128;
+  c.ffn_hidden_size = 352;
+  c.num_attention_heads = 8;
+  c.num_query_groups = 4;
+  c.vocab_size = 256;
+  c.seq_length = 128;
+  return c;
+}
+
 ModelConfig gpt2_124m() {
   return {.num_layers = 12,
           .hidden_size = 768,

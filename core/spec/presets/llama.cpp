@@ -97,14 +97,7 @@ ModelConfig llama4_maverick() {
 }
 
 ModelConfig llama4_tiny() {
-  ModelConfig c = llama4_scout();
-  c.num_layers = 4;
-  c.hidden_size = 128;
-  c.ffn_hidden_size = 352;
-  c.num_attention_heads = 8;
-  c.num_query_groups = 4;
-  c.vocab_size = 256;
-  c.seq_length = 128;
+  ModelConfig c = scaled_down(llama4_scout());
   c.attention_chunk = c.query_temperature_floor = 32;
   c.rope_scaling = {};
   c.moe.num_experts = 8;

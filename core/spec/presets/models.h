@@ -5,6 +5,9 @@
 
 namespace ranklab::presets {
 
+// Reduces a model to the size needed in a lesson.
+ModelConfig scaled_down(ModelConfig c, int64_t layers = 4);
+
 ModelConfig gpt2_124m();
 ModelConfig gpt_3b();
 ModelConfig gpt_10m();

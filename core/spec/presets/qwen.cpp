@@ -36,16 +36,9 @@ ModelConfig qwen3_30b_a3b() {
 
 namespace {
 
-// Reduces a model with experts to the size needed in a lesson.
-ModelConfig scaled_down(ModelConfig c) {
-  c.num_layers = 4;
-  c.hidden_size = 128;
-  c.ffn_hidden_size = 352;
-  c.num_attention_heads = 8;
-  c.num_query_groups = 4;
+ModelConfig scaled_down_qwen(const ModelConfig& whole) {
+  ModelConfig c = scaled_down(whole);
   c.kv_channels = 32;
-  c.vocab_size = 256;
-  c.seq_length = 128;
   c.rope_theta = 10000;
   c.moe.num_experts = 8;
   c.moe.topk = 2;
@@ -55,7 +48,7 @@ ModelConfig scaled_down(ModelConfig c) {
 
 }  // namespace
 
-ModelConfig qwen3_moe_tiny() { return scaled_down(qwen3_30b_a3b()); }
+ModelConfig qwen3_moe_tiny() { return scaled_down_qwen(qwen3_30b_a3b()); }
 
 ModelConfig qwen3_235b_a22b() {
   ModelConfig c = qwen3_30b_a3b();
@@ -87,7 +80,7 @@ ModelConfig qwen3_next_80b_a3b() {
 }
 
 ModelConfig qwen3_next_tiny() {
-  ModelConfig c = scaled_down(qwen3_next_80b_a3b());
+  ModelConfig c = scaled_down_qwen(qwen3_next_80b_a3b());
   c.linear.num_key_heads = 4;
   c.linear.num_value_heads = 8;
   c.linear.key_head_dim = c.linear.value_head_dim = 16;

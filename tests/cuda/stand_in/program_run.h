@@ -1,10 +1,10 @@
-// Runs a message program (core/pipeline/message_program.h) on the stand-in for NCCL, with real bytes: each rank is a
+// Runs a message program (tests/pipeline/message_program.h) on the stand-in for NCCL, with real bytes: each rank is a
 // thread, each channel a communicator of all ranks with a stream on each, an action waits for its messages and looks
 // at what came. Thread rule: the test's thread.
 #pragma once
 #include <string>
 
-#include "core/pipeline/message_program.h"
+#include "tests/pipeline/message_program.h"
 
 namespace ranklab::stand_in {
 

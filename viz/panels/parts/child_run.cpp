@@ -13,7 +13,6 @@
 #include <thread>
 #include <utility>
 
-#include "core/base/blank.h"
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
 #include "core/base/text.h"

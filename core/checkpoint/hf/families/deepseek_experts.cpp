@@ -1,7 +1,5 @@
 #include "core/checkpoint/hf/families/deepseek_experts.h"
 
-#include "core/checkpoint/hf/keys.h"
-
 namespace ranklab {
 namespace {
 
@@ -74,10 +72,7 @@ HfKeys group_keys() {
 }
 
 HfKeys sigmoid_router_keys(double scaling) {
-  HfKeys keys = deepseek_expert_keys();
-  append(keys, group_keys());
-  append(keys, {normalization(), scaling_factor_key(scaling)});
-  return keys;
+  return together({deepseek_expert_keys(), group_keys(), {normalization(), scaling_factor_key(scaling)}});
 }
 
 HfKey first_dense_layers_key(int64_t absent, RouterScore score) {

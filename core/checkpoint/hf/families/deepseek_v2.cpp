@@ -44,15 +44,14 @@ HfKeys method_keys() {
 }
 
 HfKeys deepseek_v2_keys() {
-  HfKeys keys = latent_attention_keys();
-  append(keys, deepseek_expert_keys());
-  append(keys, method_keys());
-  append(keys, {unnormalized_key(), scaling_factor_key(1.0), hf_constant("mlp_bias", false),
-                hf_constant("scoring_func", "softmax"), hf_constant("moe_layer_freq", 1),
-                balancing_key("aux_loss_alpha", LoadBalancing::kSeqAuxLoss), hf_note("seq_aux", true),
-                first_dense_layers_key(0, RouterScore::kSoftmax)});
-  append(keys, ending_keys(false));
-  return keys;
+  return together({latent_attention_keys(),
+                   deepseek_expert_keys(),
+                   method_keys(),
+                   {unnormalized_key(), scaling_factor_key(1.0), hf_constant("mlp_bias", false),
+                    hf_constant("scoring_func", "softmax"), hf_constant("moe_layer_freq", 1),
+                    balancing_key("aux_loss_alpha", LoadBalancing::kSeqAuxLoss), hf_note("seq_aux", true),
+                    first_dense_layers_key(0, RouterScore::kSoftmax)},
+                   ending_keys(false)});
 }
 
 void check_deepseek_v2(const HfRefusal& r, const ModelConfig& c) {
@@ -71,8 +70,6 @@ void check_deepseek_v2(const HfRefusal& r, const ModelConfig& c) {
 HfFamily deepseek_v2_family() {
   return {.architecture = "DeepseekV2ForCausalLM",
           .model_type = "deepseek_v2",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), latent_attention_rules(), llama_mlp_rules(), expert_rules(),
                                    shared_expert_rules("mlp.shared_experts")}),
           .keys = deepseek_v2_keys(),

@@ -12,20 +12,18 @@ namespace ranklab {
 namespace {
 
 HfKeys router_keys() {
-  HfKeys keys = sigmoid_router_keys(2.5);
-  append(keys, {hf_constant("scoring_func", "sigmoid"), hf_constant("topk_method", "noaux_tc"),
-                hf_constant("moe_layer_freq", 1), balancing_key("aux_loss_alpha", LoadBalancing::kSeqAuxLoss),
-                hf_note("seq_aux", true)});
-  return keys;
+  return together({sigmoid_router_keys(2.5),
+                   {hf_constant("scoring_func", "sigmoid"), hf_constant("topk_method", "noaux_tc"),
+                    hf_constant("moe_layer_freq", 1), balancing_key("aux_loss_alpha", LoadBalancing::kSeqAuxLoss),
+                    hf_note("seq_aux", true)}});
 }
 
 HfKeys deepseek_v3_keys() {
-  HfKeys keys = latent_attention_keys();
-  append(keys, {hf_member("rope_interleave", RANKLAB_HF(hf_rope_interleave), true)});
-  append(keys, router_keys());
-  append(keys, {hf_member("num_nextn_predict_layers", RANKLAB_HF(mtp_num_layers), 0), first_dense_layers_key(3)});
-  append(keys, ending_keys(false));
-  return keys;
+  return together({latent_attention_keys(),
+                   {hf_member("rope_interleave", RANKLAB_HF(hf_rope_interleave), true)},
+                   router_keys(),
+                   {hf_member("num_nextn_predict_layers", RANKLAB_HF(mtp_num_layers), 0), first_dense_layers_key(3)},
+                   ending_keys(false)});
 }
 
 void check_deepseek_v3(const HfRefusal& r, const ModelConfig& c) {
@@ -39,8 +37,6 @@ HfFamily deepseek_v3_family() {
   return {.architecture = "DeepseekV3ForCausalLM",
           .model_type = "deepseek_v3",
           .other_model_type = "kimi_k2",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), latent_attention_rules(), llama_mlp_rules(), expert_rules(),
                                    shared_expert_rules("mlp.shared_experts"), prediction_rules()}),
           .keys = deepseek_v3_keys(),

@@ -50,16 +50,12 @@ HfKey softcapping_key(const std::string& key, double ModelConfig::*member, HfJso
 }
 
 HfKeys gemma_keys() {
-  HfKeys keys = transformer_keys("hidden_activation", "gelu_pytorch_tanh");
-  append(keys, {{"hidden_act", {}, [](ModelConfig&, const HfValue&) {}},  // not read by the classes
-                hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
-                head_dim_key(256),
-                score_divisor(),
-                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6),
-                hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false),
-                no_bidirectional_attention(),
-                pad_token_key(0)});
-  return keys;
+  return together({transformer_keys("hidden_activation", "gelu_pytorch_tanh"),
+                   {hf_unused("hidden_act"),  // not read by the classes
+                    hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(256), score_divisor(),
+                    hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6),
+                    hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false), no_bidirectional_attention(),
+                    pad_token_key(0)}});
 }
 
 HfRules gemma_norm_rules() {

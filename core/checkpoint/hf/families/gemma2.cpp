@@ -7,12 +7,11 @@ namespace ranklab {
 namespace {
 
 HfKeys gemma2_keys() {
-  HfKeys keys = gemma_keys();
-  append(keys, {window_number_key(4096), layer_types_key(true),
-                softcapping_key("attn_logit_softcapping", &ModelConfig::attn_logit_softcapping, 50.0),
-                softcapping_key("final_logit_softcapping", &ModelConfig::final_logit_softcapping, 30.0)});
-  append(keys, ending_keys(true));
-  return keys;
+  return together({gemma_keys(),
+                   {window_number_key(4096), layer_types_key(true),
+                    softcapping_key("attn_logit_softcapping", &ModelConfig::attn_logit_softcapping, 50.0),
+                    softcapping_key("final_logit_softcapping", &ModelConfig::final_logit_softcapping, 30.0)},
+                   ending_keys(true)});
 }
 
 void check_gemma2(const HfRefusal& r, const ModelConfig& c) {
@@ -27,8 +26,6 @@ HfFamily gemma2_family() {
   model.window_layers = {.skip_freq = 2};
   return {.architecture = "Gemma2ForCausalLM",
           .model_type = "gemma2",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = together({gemma_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
           .model = model,
           .keys = gemma2_keys(),

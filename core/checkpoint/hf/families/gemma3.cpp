@@ -26,16 +26,13 @@ HfKey window_pattern() {
 }
 
 HfKeys gemma3_keys() {
-  HfKeys keys = gemma_keys();
-  append(keys, {window_number_key(4096),
-                window_pattern(),
-                {"_sliding_window_pattern", {}, [](ModelConfig&, const HfValue&) {}},  // not read by the class
-                layer_types_key(true),
-                hf_member("rope_local_base_freq", RANKLAB_HF(local_rope_theta), 10000.0),
-                hf_constant("attn_logit_softcapping", nullptr),
-                softcapping_key("final_logit_softcapping", &ModelConfig::final_logit_softcapping, nullptr)});
-  append(keys, ending_keys(true));
-  return keys;
+  return together({gemma_keys(),
+                   {window_number_key(4096), window_pattern(),
+                    hf_unused("_sliding_window_pattern"),  // not read by the class
+                    layer_types_key(true), hf_member("rope_local_base_freq", RANKLAB_HF(local_rope_theta), 10000.0),
+                    hf_constant("attn_logit_softcapping", nullptr),
+                    softcapping_key("final_logit_softcapping", &ModelConfig::final_logit_softcapping, nullptr)},
+                   ending_keys(true)});
 }
 
 void check_gemma3(const HfRefusal& r, const ModelConfig& c) {
@@ -56,8 +53,6 @@ HfFamily gemma3_family() {
   model.rope_theta = 1e6;
   return {.architecture = "Gemma3ForCausalLM",
           .model_type = "gemma3_text",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = together({gemma_norm_rules(), llama_attention_rules(), head_norm_rules(), llama_mlp_rules()}),
           .model = model,
           .keys = gemma3_keys(),

@@ -22,17 +22,16 @@ HfKey some_dense_layers() {
 }
 
 HfKeys glm4_moe_keys() {
-  HfKeys keys = transformer_keys();
-  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(),
-                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
-                hf_member("attention_bias", RANKLAB_HF(add_qkv_bias), false),
-                hf_member("use_qk_norm", RANKLAB_HF(qk_norm), false)});
-  append(keys, sigmoid_router_keys(1.0));
   HfKey predictions = hf_member("num_nextn_predict_layers", RANKLAB_HF(mtp_num_layers), 1);
   predictions.other = "num_mtp_layers";
-  append(keys, {std::move(predictions), some_dense_layers()});
-  append(keys, ending_keys(false));
-  return keys;
+  return together({transformer_keys(),
+                   {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(),
+                    hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
+                    hf_member("attention_bias", RANKLAB_HF(add_qkv_bias), false),
+                    hf_member("use_qk_norm", RANKLAB_HF(qk_norm), false)},
+                   sigmoid_router_keys(1.0),
+                   {std::move(predictions), some_dense_layers()},
+                   ending_keys(false)});
 }
 
 void check_glm4_moe(const HfRefusal& r, const ModelConfig& c) {
@@ -55,8 +54,6 @@ HfFamily glm4_moe_family() {
   model.rotary_percent = 0.5;
   return {.architecture = "Glm4MoeForCausalLM",
           .model_type = "glm4_moe",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), head_norm_rules(), llama_mlp_rules(),
                                    expert_rules(), shared_expert_rules("mlp.shared_experts"), prediction_rules()}),
           .model = model,

@@ -2,7 +2,6 @@
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/keys.h"
 #include "core/checkpoint/hf/refusal.h"
-#include "core/checkpoint/hf/rules.h"
 
 namespace ranklab {
 namespace {
@@ -17,24 +16,23 @@ HfKeys gpt2_keys() {
     const std::string text = value.text();
     if (text != "gelu_new" && text != "gelu_pytorch_tanh") value.refuse("gelu_new");
   };
-  HfKeys keys = {
-      hf_member("vocab_size", RANKLAB_HF(vocab_size)),
-      hf_member("n_embd", RANKLAB_HF(hidden_size)),
-      hf_member("n_layer", RANKLAB_HF(num_layers)),
-      hf_member("n_head", RANKLAB_HF(num_attention_heads)),
-      positions_key("n_positions"),
-      {"n_inner", inner, set_inner},
-      {"activation_function", [](const ModelConfig&) { return HfJson("gelu_new"); }, activation, false, "gelu_new"},
-      hf_member("layer_norm_epsilon", RANKLAB_HF(norm_epsilon), 1e-5),
-      hf_member("initializer_range", RANKLAB_HF(init_std), 0.02),
-      hf_member("resid_pdrop", RANKLAB_HF(dropout), 0.1),
-      {"embd_pdrop", [](const ModelConfig& c) { return HfJson(c.dropout); }, [](ModelConfig&, const HfValue&) {}},
-      hf_note("attn_pdrop", 0.0),
-      hf_constant("scale_attn_weights", true),
-      hf_constant("scale_attn_by_inverse_layer_idx", false),
-      hf_constant("add_cross_attention", false)};
-  append(keys, ending_keys(true));
-  return keys;
+  return together(
+      {{hf_member("vocab_size", RANKLAB_HF(vocab_size)),
+        hf_member("n_embd", RANKLAB_HF(hidden_size)),
+        hf_member("n_layer", RANKLAB_HF(num_layers)),
+        hf_member("n_head", RANKLAB_HF(num_attention_heads)),
+        positions_key("n_positions"),
+        {"n_inner", inner, set_inner},
+        {"activation_function", [](const ModelConfig&) { return HfJson("gelu_new"); }, activation, false, "gelu_new"},
+        hf_member("layer_norm_epsilon", RANKLAB_HF(norm_epsilon), 1e-5),
+        hf_member("initializer_range", RANKLAB_HF(init_std), 0.02),
+        hf_member("resid_pdrop", RANKLAB_HF(dropout), 0.1),
+        {"embd_pdrop", [](const ModelConfig& c) { return HfJson(c.dropout); }, [](ModelConfig&, const HfValue&) {}},
+        hf_note("attn_pdrop", 0.0),
+        hf_constant("scale_attn_weights", true),
+        hf_constant("scale_attn_by_inverse_layer_idx", false),
+        hf_constant("add_cross_attention", false)},
+       ending_keys(true)});
 }
 
 void check(const HfRefusal& r, const ModelConfig& c) {

@@ -16,22 +16,17 @@ HfKeys rotary_keys() {
 }
 
 HfKeys gpt_neox_keys() {
-  HfKeys keys = {hf_member("vocab_size", RANKLAB_HF(vocab_size)),
-                 hf_member("hidden_size", RANKLAB_HF(hidden_size)),
-                 hf_member("num_hidden_layers", RANKLAB_HF(num_layers)),
-                 hf_member("num_attention_heads", RANKLAB_HF(num_attention_heads)),
-                 positions_key("max_position_embeddings"),
-                 gelu_key("gelu"),
-                 hf_member("initializer_range", RANKLAB_HF(init_std), 0.02),
-                 hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
-                 hf_member("layer_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
-                 parallel_residual_key(ResidualForm::kParallel, true),
-                 hf_constant("attention_bias", true),
-                 hf_member("hidden_dropout", RANKLAB_HF(dropout), 0.0),
-                 hf_note("classifier_dropout", 0.1)};
-  append(keys, rotary_keys());
-  append(keys, ending_keys(false));
-  return keys;
+  return together(
+      {{hf_member("vocab_size", RANKLAB_HF(vocab_size)), hf_member("hidden_size", RANKLAB_HF(hidden_size)),
+        hf_member("num_hidden_layers", RANKLAB_HF(num_layers)),
+        hf_member("num_attention_heads", RANKLAB_HF(num_attention_heads)), positions_key("max_position_embeddings"),
+        gelu_key("gelu"), hf_member("initializer_range", RANKLAB_HF(init_std), 0.02),
+        hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
+        hf_member("layer_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
+        parallel_residual_key(ResidualForm::kParallel, true), hf_constant("attention_bias", true),
+        hf_member("hidden_dropout", RANKLAB_HF(dropout), 0.0), hf_note("classifier_dropout", 0.1)},
+       rotary_keys(),
+       ending_keys(false)});
 }
 
 void check_gpt_neox(const HfRefusal& r, const ModelConfig& c) {

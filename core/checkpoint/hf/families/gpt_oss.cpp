@@ -40,17 +40,16 @@ HfKey balance() {
 }
 
 HfKeys gpt_oss_keys() {
-  HfKeys keys = transformer_keys();
   HfKey experts = experts_key("num_local_experts");
   experts.other = "num_experts";
-  append(keys, {expert_width_key(), head_dim_key(64), hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
-                std::move(experts), normalized_topk_key(4), window_number_key(128), alternating_windows(),
-                hf_constant("attention_bias", true), hf_constant("swiglu_alpha", 1.702),
-                hf_constant("swiglu_limit", 7.0), counts_balance(), balance(),
-                hf_unused("experts_per_token"),  // published files state these twice
-                hf_unused("initial_context_length")});
-  append(keys, ending_keys(false));
-  return keys;
+  return together({transformer_keys(),
+                   {expert_width_key(), head_dim_key(64), hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
+                    std::move(experts), normalized_topk_key(4), window_number_key(128), alternating_windows(),
+                    hf_constant("attention_bias", true), hf_constant("swiglu_alpha", 1.702),
+                    hf_constant("swiglu_limit", 7.0), counts_balance(), balance(),
+                    hf_unused("experts_per_token"),  // published files state these twice
+                    hf_unused("initial_context_length")},
+                   ending_keys(false)});
 }
 
 void check_gpt_oss(const HfRefusal& r, const ModelConfig& c) {
@@ -86,8 +85,6 @@ HfFamily gpt_oss_family() {
   model.yarn = {.scaling_factor = 32, .mscale_all_dim = 0, .truncate = false};
   return {.architecture = "GptOssForCausalLM",
           .model_type = "gpt_oss",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), gpt_oss_rules()}),
           .model = model,
           .keys = gpt_oss_keys(),

@@ -17,20 +17,19 @@ HfRules latent_attention_rules() {
 }
 
 HfKeys latent_attention_keys() {
-  HfKeys keys = transformer_keys();
   const auto q_lora = [](const ModelConfig& c) { return c.mla.q_lora_rank > 0 ? HfJson(c.mla.q_lora_rank) : HfJson(); };
   const auto set_q_lora = [](ModelConfig& c, const HfValue& value) {
     c.mla.q_lora_rank = value.is_null() ? 0 : value.integer();
   };
-  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
-                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6),
-                hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false),
-                {"q_lora_rank", q_lora, set_q_lora},
-                hf_member("kv_lora_rank", RANKLAB_HF(mla.kv_lora_rank)),
-                hf_member("qk_nope_head_dim", RANKLAB_HF(mla.qk_head_dim)),
-                hf_member("qk_rope_head_dim", RANKLAB_HF(mla.qk_pos_emb_head_dim)),
-                hf_member("v_head_dim", RANKLAB_HF(mla.v_head_dim))});
-  return keys;
+  return together({transformer_keys(),
+                   {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
+                    hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6),
+                    hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false),
+                    {"q_lora_rank", q_lora, set_q_lora},
+                    hf_member("kv_lora_rank", RANKLAB_HF(mla.kv_lora_rank)),
+                    hf_member("qk_nope_head_dim", RANKLAB_HF(mla.qk_head_dim)),
+                    hf_member("qk_rope_head_dim", RANKLAB_HF(mla.qk_pos_emb_head_dim)),
+                    hf_member("v_head_dim", RANKLAB_HF(mla.v_head_dim))}});
 }
 
 void check_latent_attention(const HfRefusal& r, const ModelConfig& c) {

@@ -8,12 +8,11 @@ namespace ranklab {
 namespace {
 
 HfKeys llama_keys() {
-  HfKeys keys = transformer_keys();
-  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(),
-                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6)});
-  append(keys, linear_bias_keys());
-  append(keys, ending_keys(false));
-  return keys;
+  return together({transformer_keys(),
+                   {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(),
+                    hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6)},
+                   linear_bias_keys(),
+                   ending_keys(false)});
 }
 
 }  // namespace
@@ -21,8 +20,6 @@ HfKeys llama_keys() {
 HfFamily llama_family() {
   return {.architecture = "LlamaForCausalLM",
           .model_type = "llama",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
           .keys = llama_keys(),
           .class_defaults = {{"vocab_size", 32000},

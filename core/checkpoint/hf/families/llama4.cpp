@@ -3,8 +3,6 @@
 // with the logarithm of their position. All or some layers have experts: one routed expert per token, which reads the
 // token multiplied by its weight, and a shared one. All experts of a layer are one tensor there, with the input
 // dimension first; rotated rows of a head are adjacent.
-#include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "core/checkpoint/hf/families/families.h"
@@ -99,16 +97,16 @@ HfKeys llama4_keys() {
   // The class neither adds a balancing loss nor adds noise to the router.
   for (const char* key : {"output_router_logits", "router_aux_loss_coef", "router_jitter_noise", "for_llm_compressor"})
     keys.push_back({key, {}, [](ModelConfig&, const HfValue&) {}});
-  append(keys, {widths_of_experts(), hf_member("intermediate_size_mlp", RANKLAB_HF(ffn_hidden_size), 16384),
-                head_dim_key(128), hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
-                hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false), llama4_experts(),
-                hf_constant("num_experts_per_tok", 1), expert_interval_key("interleave_moe_layer_step"),
-                layers_with_experts(), hf_member("use_qk_norm", RANKLAB_HF(qk_l2_norm), true), rotary_interval_key(),
-                rotary_layers(), optional_size_key("attention_chunk_size", &ModelConfig::attention_chunk, 8192),
-                chunked_layers(), tunes_temperature(), temperature_scale(),
-                hf_member("floor_scale", RANKLAB_HF(query_temperature_floor), 8192)});
-  append(keys, ending_keys(false));
-  return keys;
+  return together(
+      {keys,
+       {widths_of_experts(), hf_member("intermediate_size_mlp", RANKLAB_HF(ffn_hidden_size), 16384), head_dim_key(128),
+        hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
+        hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false), llama4_experts(),
+        hf_constant("num_experts_per_tok", 1), expert_interval_key("interleave_moe_layer_step"), layers_with_experts(),
+        hf_member("use_qk_norm", RANKLAB_HF(qk_l2_norm), true), rotary_interval_key(), rotary_layers(),
+        optional_size_key("attention_chunk_size", &ModelConfig::attention_chunk, 8192), chunked_layers(),
+        tunes_temperature(), temperature_scale(), hf_member("floor_scale", RANKLAB_HF(query_temperature_floor), 8192)},
+       ending_keys(false)});
 }
 
 void check_llama4_experts(const HfRefusal& r, const ModelConfig& c) {
@@ -160,8 +158,6 @@ HfFamily llama4_family() {
   model.rope_theta = 500000;
   return {.architecture = "Llama4ForCausalLM",
           .model_type = "llama4_text",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), llama4_attention_rules(), feed_forward_rules(),
                                    shared_expert_rules("feed_forward.shared_expert")}),
           .model = model,

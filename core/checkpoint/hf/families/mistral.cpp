@@ -18,45 +18,39 @@ HfKey no_layer_types() {
   return {"layer_types", {}, set};
 }
 
-HfKeys mistral_keys() {
-  HfKeys keys = transformer_keys();
-  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(),
-                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6), window_key(4096), no_layer_types()});
-  append(keys, ending_keys(false));
-  return keys;
-}
-
 }  // namespace
 
 HfFamily mistral_family() {
   ModelConfig model;
   model.hf_architecture = kMistral;
-  return {.architecture = kMistral,
-          .model_type = "mistral",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
-          .layer_rules = together({llama_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
-          .model = model,
-          .keys = mistral_keys(),
-          .class_defaults = {{"vocab_size", 32000},
-                             {"hidden_size", 4096},
-                             {"intermediate_size", 14336},
-                             {"num_hidden_layers", 32},
-                             {"num_attention_heads", 32},
-                             {"num_key_value_heads", 8},
-                             {"max_position_embeddings", 131072},
-                             {"rms_norm_eps", 1e-6},
-                             {"eos_token_id", 2},
-                             {"bos_token_id", 1}},
-          .has_form =
-              [](const ModelConfig& c) {
-                return (c.hf_architecture == kMistral || c.window_size > 0) && !c.has_qkv_bias();
-              },
-          .check =
-              [](const HfRefusal& r, const ModelConfig& c) {
-                check_rotary_layers(r, c);
-                check_window_of_all_layers(r, c);
-              }};
+  return {
+      .architecture = kMistral,
+      .model_type = "mistral",
+      .layer_rules = together({llama_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
+      .model = model,
+      .keys = together({transformer_keys(),
+                        {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(),
+                         hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6), window_key(4096), no_layer_types()},
+                        ending_keys(false)}),
+      .class_defaults = {{"vocab_size", 32000},
+                         {"hidden_size", 4096},
+                         {"intermediate_size", 14336},
+                         {"num_hidden_layers", 32},
+                         {"num_attention_heads", 32},
+                         {"num_key_value_heads", 8},
+                         {"max_position_embeddings", 131072},
+                         {"rms_norm_eps", 1e-6},
+                         {"eos_token_id", 2},
+                         {"bos_token_id", 1}},
+      .has_form =
+          [](const ModelConfig& c) {
+            return (c.hf_architecture == kMistral || c.window_size > 0) && !c.has_qkv_bias();
+          },
+      .check =
+          [](const HfRefusal& r, const ModelConfig& c) {
+            check_rotary_layers(r, c);
+            check_window_of_all_layers(r, c);
+          }};
 }
 
 }  // namespace ranklab

@@ -8,15 +8,14 @@ namespace ranklab {
 namespace {
 
 HfKeys mixtral_keys() {
-  HfKeys keys = transformer_keys();
   HfKey experts = experts_key("num_local_experts");
   experts.required = false;
   experts.absent = 8;
-  append(keys, {expert_width_key(), head_dim_key(), hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
-                std::move(experts), normalized_topk_key(2),
-                balancing_key("router_aux_loss_coef", LoadBalancing::kAuxLoss), window_key()});
-  append(keys, ending_keys(false));
-  return keys;
+  return together({transformer_keys(),
+                   {expert_width_key(), head_dim_key(), hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
+                    std::move(experts), normalized_topk_key(2),
+                    balancing_key("router_aux_loss_coef", LoadBalancing::kAuxLoss), window_key()},
+                   ending_keys(false)});
 }
 
 void check_mixtral(const HfRefusal& r, const ModelConfig& c) {
@@ -40,8 +39,6 @@ HfFamily mixtral_family() {
   model.rope_theta = 1e6;
   return {.architecture = "MixtralForCausalLM",
           .model_type = "mixtral",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), experts()}),
           .model = model,
           .keys = mixtral_keys(),

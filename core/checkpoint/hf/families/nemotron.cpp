@@ -9,15 +9,14 @@ namespace ranklab {
 namespace {
 
 HfKeys nemotron_keys() {
-  HfKeys keys = transformer_keys("hidden_act", "relu2");
-  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
-                head_dim_key(),
-                hf_member("norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
-                {"partial_rotary_factor", [](const ModelConfig& c) { return HfJson(c.rotary_percent); },
-                 [](ModelConfig&, const HfValue&) {}}});
-  append(keys, linear_bias_keys());
-  append(keys, ending_keys(false));
-  return keys;
+  return together({transformer_keys("hidden_act", "relu2"),
+                   {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
+                    head_dim_key(),
+                    hf_member("norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
+                    {"partial_rotary_factor", [](const ModelConfig& c) { return HfJson(c.rotary_percent); },
+                     [](ModelConfig&, const HfValue&) {}}},
+                   linear_bias_keys(),
+                   ending_keys(false)});
 }
 
 void check_nemotron(const HfRefusal& r, const ModelConfig& c) {
@@ -43,8 +42,6 @@ HfFamily nemotron_family() {
   model.rotary_percent = 0.5;
   return {.architecture = "NemotronForCausalLM",
           .model_type = "nemotron",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(),
                                    llama_attention_rules(),
                                    {{"mlp.up", {"mlp.up_proj"}}, {"mlp.down", {"mlp.down_proj"}}}}),

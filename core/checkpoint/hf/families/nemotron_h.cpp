@@ -10,7 +10,6 @@
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/keys.h"
 #include "core/checkpoint/hf/refusal.h"
-#include "core/checkpoint/hf/rules.h"
 
 namespace ranklab {
 namespace {
@@ -92,7 +91,8 @@ HfKeys nemotron_h_expert_keys() {
       set(c, value);
     };
   }
-  append(keys, {shared_width(), {"n_shared_experts", {}, [](ModelConfig&, const HfValue&) {}}});
+  keys.push_back(shared_width());
+  keys.push_back(hf_unused("n_shared_experts"));
   return keys;
 }
 
@@ -136,20 +136,21 @@ HfKeys nemotron_h_keys() {
     if (key.key != "vocab_size" && key.key != "hidden_size" && key.key != "num_hidden_layers") keys.push_back(key);
   HfKey head_dim = head_dim_key(128);
   head_dim.other = "attention_head_dim";
-  append(keys, {std::move(head_dim), hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
-                hf_member("layer_norm_epsilon", RANKLAB_HF(norm_epsilon), 1e-5), mamba_heads(),
-                hf_member("mamba_head_dim", RANKLAB_HF(mamba.head_dim), 64),
-                hf_member("ssm_state_size", RANKLAB_HF(mamba.state_dim), 128),
-                hf_member("n_groups", RANKLAB_HF(mamba.num_groups), 8),
-                hf_member("conv_kernel", RANKLAB_HF(mamba.conv_kernel), 4),
-                hf_member("time_step_min", RANKLAB_HF(mamba.min_step), 1e-3), hf_constant("mamba_hidden_act", "silu"),
-                hf_constant("use_conv_bias", true), hf_constant("use_bias", false), hf_constant("mlp_bias", false),
-                hf_constant("attention_bias", false), hf_constant("mamba_proj_bias", false), latent_size(),
-                hf_constant("num_nextn_predict_layers", 0)});
-  append(keys, nemotron_h_expert_keys());
-  append(keys, passed_over_keys());
-  append(keys, ending_keys(false));
-  return keys;
+  return together(
+      {keys,
+       {std::move(head_dim), hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
+        hf_member("layer_norm_epsilon", RANKLAB_HF(norm_epsilon), 1e-5), mamba_heads(),
+        hf_member("mamba_head_dim", RANKLAB_HF(mamba.head_dim), 64),
+        hf_member("ssm_state_size", RANKLAB_HF(mamba.state_dim), 128),
+        hf_member("n_groups", RANKLAB_HF(mamba.num_groups), 8),
+        hf_member("conv_kernel", RANKLAB_HF(mamba.conv_kernel), 4),
+        hf_member("time_step_min", RANKLAB_HF(mamba.min_step), 1e-3), hf_constant("mamba_hidden_act", "silu"),
+        hf_constant("use_conv_bias", true), hf_constant("use_bias", false), hf_constant("mlp_bias", false),
+        hf_constant("attention_bias", false), hf_constant("mamba_proj_bias", false), latent_size(),
+        hf_constant("num_nextn_predict_layers", 0)},
+       nemotron_h_expert_keys(),
+       passed_over_keys(),
+       ending_keys(false)});
 }
 
 void check_nemotron_h(const HfRefusal& r, const ModelConfig& c) {

@@ -11,11 +11,10 @@ ModelConfig olmo_model() {
 }
 
 HfKeys olmo_keys() {
-  HfKeys keys = transformer_keys();
-  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(),
-                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
-                hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false), pad_token_key(nullptr)});
-  return keys;
+  return together({transformer_keys(),
+                   {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(),
+                    hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
+                    hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false), pad_token_key(nullptr)}});
 }
 
 HfRules olmo_layer_rules() {

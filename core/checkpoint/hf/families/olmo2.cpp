@@ -5,12 +5,6 @@
 namespace ranklab {
 namespace {
 
-HfKeys olmo2_keys() {
-  HfKeys keys = olmo_keys();
-  append(keys, ending_keys(false));
-  return keys;
-}
-
 void check_olmo2(const HfRefusal& r, const ModelConfig& c) {
   check_olmo(r, c);
   r.require_number("--window-size", static_cast<double>(c.window_size), 0);
@@ -21,11 +15,9 @@ void check_olmo2(const HfRefusal& r, const ModelConfig& c) {
 HfFamily olmo2_family() {
   return {.architecture = "Olmo2ForCausalLM",
           .model_type = "olmo2",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = olmo_layer_rules(),
           .model = olmo_model(),
-          .keys = olmo2_keys(),
+          .keys = together({olmo_keys(), ending_keys(false)}),
           .has_form = [](const ModelConfig& c) { return c.norm_placement == NormPlacement::kBehind; },
           .check = check_olmo2};
 }

@@ -26,13 +26,6 @@ HfKey layer_types() {
   return key;
 }
 
-HfKeys olmo3_keys() {
-  HfKeys keys = olmo_keys();
-  append(keys, {window_number_key(4096), layer_types(), local_base()});
-  append(keys, ending_keys(false));
-  return keys;
-}
-
 void check_olmo3(const HfRefusal& r, const ModelConfig& c) {
   check_olmo(r, c);
   check_hf_rope_of_kinds(r, c);
@@ -47,11 +40,9 @@ HfFamily olmo3_family() {
   model.rope_theta = kBase;
   return {.architecture = kOlmo3,
           .model_type = "olmo3",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = olmo_layer_rules(),
           .model = model,
-          .keys = olmo3_keys(),
+          .keys = together({olmo_keys(), {window_number_key(4096), layer_types(), local_base()}, ending_keys(false)}),
           .has_form =
               [](const ModelConfig& c) {
                 return c.norm_placement == NormPlacement::kBehind && (c.window_size > 0 || c.hf_architecture == kOlmo3);

@@ -9,18 +9,17 @@ namespace ranklab {
 namespace {
 
 HfKeys phi_keys() {
-  HfKeys keys = transformer_keys(nullptr);
-  append(keys,
-         {gelu_key("gelu_new"),
-          hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
-          hf_member("layer_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
-          hf_constant("qk_layernorm", false),
-          hf_member("resid_pdrop", RANKLAB_HF(dropout), 0.0),
-          {"embd_pdrop", [](const ModelConfig& c) { return HfJson(c.dropout); }, [](ModelConfig&, const HfValue&) {}},
-          {"partial_rotary_factor", [](const ModelConfig& c) { return HfJson(c.rotary_percent); },
-           [](ModelConfig&, const HfValue&) {}}});
-  append(keys, ending_keys(false));
-  return keys;
+  return together(
+      {transformer_keys(nullptr),
+       {gelu_key("gelu_new"),
+        hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
+        hf_member("layer_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
+        hf_constant("qk_layernorm", false),
+        hf_member("resid_pdrop", RANKLAB_HF(dropout), 0.0),
+        {"embd_pdrop", [](const ModelConfig& c) { return HfJson(c.dropout); }, [](ModelConfig&, const HfValue&) {}},
+        {"partial_rotary_factor", [](const ModelConfig& c) { return HfJson(c.rotary_percent); },
+         [](ModelConfig&, const HfValue&) {}}},
+       ending_keys(false)});
 }
 
 void check_phi(const HfRefusal& r, const ModelConfig& c) {
@@ -38,7 +37,6 @@ HfFamily phi_family() {
   return {
       .architecture = "PhiForCausalLM",
       .model_type = "phi",
-      .layer_prefix = "model.layers.",
       .rules = {{"embedding", {"model.embed_tokens"}},
                 {"final_norm", {"model.final_layernorm"}},
                 {"head", {"lm_head"}}},

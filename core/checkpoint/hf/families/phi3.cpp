@@ -18,16 +18,15 @@ HfJson original_length(const ModelConfig& c) {
 }
 
 HfKeys phi3_keys() {
-  HfKeys keys = transformer_keys();
-  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
-                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
-                window_key(),
-                {"original_max_position_embeddings", original_length, [](ModelConfig&, const HfValue&) {}},
-                hf_note("resid_pdrop", 0.0),
-                hf_note("embd_pdrop", 0.0),
-                pad_token_key(nullptr)});
-  append(keys, ending_keys(false));
-  return keys;
+  return together({transformer_keys(),
+                   {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
+                    hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
+                    window_key(),
+                    {"original_max_position_embeddings", original_length, [](ModelConfig&, const HfValue&) {}},
+                    hf_note("resid_pdrop", 0.0),
+                    hf_note("embd_pdrop", 0.0),
+                    pad_token_key(nullptr)},
+                   ending_keys(false)});
 }
 
 void check_phi3(const HfRefusal& r, const ModelConfig& c) {
@@ -49,8 +48,6 @@ HfFamily phi3_family() {
   return {
       .architecture = kPhi3,
       .model_type = "phi3",
-      .layer_prefix = "model.layers.",
-      .rules = llama_model_rules(),
       .layer_rules = together({llama_norm_rules(),
                                {{"attention.qkv", {"self_attn.qkv_proj"}},
                                 {"attention.out", {"self_attn.o_proj"}},

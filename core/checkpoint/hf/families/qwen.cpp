@@ -39,9 +39,7 @@ HfKey layer_types(bool always) {
 HfKeys window_keys(HasWindow has_window, HfKey layers) {
   HfKey images = hf_constant("use_mrope", false);  // position ids for images
   images.get = {};
-  HfKeys keys = switched_window_keys();
-  append(keys, {first_window_layer(has_window), std::move(layers), std::move(images)});
-  return keys;
+  return together({switched_window_keys(), {first_window_layer(has_window), std::move(layers), std::move(images)}});
 }
 
 HfKey sparse_step() {
@@ -78,10 +76,9 @@ HfKey expert_width() {
 }  // namespace
 
 HfKeys qwen_layer_keys(HfJson head_dim) {
-  HfKeys keys = transformer_keys();
-  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(std::move(head_dim)),
-                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6)});
-  return keys;
+  return together({transformer_keys(),
+                   {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(std::move(head_dim)),
+                    hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6)}});
 }
 
 HfKeys qwen_window_keys() {

@@ -4,27 +4,14 @@
 #include "core/checkpoint/hf/rules.h"
 
 namespace ranklab {
-namespace {
-
-HfKeys qwen2_keys() {
-  HfKeys keys = qwen_layer_keys({});
-  append(keys, qwen_window_keys());
-  append(keys, ending_keys(false));
-  return keys;
-}
-
-}  // namespace
-
 HfFamily qwen2_family() {
   ModelConfig model;
   model.add_qkv_bias = true;
   return {.architecture = "Qwen2ForCausalLM",
           .model_type = "qwen2",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
           .model = model,
-          .keys = qwen2_keys(),
+          .keys = together({qwen_layer_keys({}), qwen_window_keys(), ending_keys(false)}),
           .has_form = [](const ModelConfig& c) { return c.add_qkv_bias && !c.has_attention_out_bias(); },
           .check = check_rotary_layers};
 }

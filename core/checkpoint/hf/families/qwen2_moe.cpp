@@ -8,13 +8,12 @@ namespace ranklab {
 namespace {
 
 HfKeys qwen2_moe_keys() {
-  HfKeys keys = qwen_layer_keys({});
-  append(keys, {hf_member("qkv_bias", RANKLAB_HF(add_qkv_bias), true)});
-  append(keys, qwen2_moe_window_keys());
-  append(keys, qwen_expert_keys());
-  append(keys, {hf_count("shared_expert_intermediate_size", RANKLAB_HF(moe.shared_ffn_hidden_size))});
-  append(keys, ending_keys(false));
-  return keys;
+  return together({qwen_layer_keys({}),
+                   {hf_member("qkv_bias", RANKLAB_HF(add_qkv_bias), true)},
+                   qwen2_moe_window_keys(),
+                   qwen_expert_keys(),
+                   {hf_count("shared_expert_intermediate_size", RANKLAB_HF(moe.shared_ffn_hidden_size))},
+                   ending_keys(false)});
 }
 
 void check_qwen2_moe(const HfRefusal& r, const ModelConfig& c) {
@@ -31,8 +30,6 @@ HfFamily qwen2_moe_family() {
   model.moe.shared_gate = true;
   return {.architecture = "Qwen2MoeForCausalLM",
           .model_type = "qwen2_moe",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(),
                                    llama_attention_rules(),
                                    llama_mlp_rules(),

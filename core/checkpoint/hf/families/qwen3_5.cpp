@@ -4,24 +4,12 @@
 #include "core/checkpoint/hf/families/qwen_hybrid.h"
 
 namespace ranklab {
-namespace {
-
-HfKeys qwen3_5_keys() {
-  HfKeys keys = qwen_hybrid_keys();
-  append(keys, ending_keys(false));
-  return keys;
-}
-
-}  // namespace
-
 HfFamily qwen3_5_family() {
   return {.architecture = "Qwen3_5ForCausalLM",
           .model_type = "qwen3_5_text",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = together({qwen_hybrid_rules(), separate_projection_rules()}),
           .model = qwen_hybrid_model(),
-          .keys = qwen3_5_keys(),
+          .keys = together({qwen_hybrid_keys(), ending_keys(false)}),
           .passed_over = "mtp.",
           .has_form = [](const ModelConfig& c) { return c.linear.enabled() || c.attention_output_gate; },
           .check = check_qwen_hybrid};

@@ -2,7 +2,6 @@
 // layers, all with experts. There, the parts of linear attention's projection are separate matrices, and all experts of
 // a layer are one tensor. A model is written as this class if its settings name it, and otherwise as
 // Qwen3NextForCausalLM.
-#include <algorithm>
 
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/families/qwen.h"
@@ -16,11 +15,11 @@ constexpr const char* kQwen35Moe = "Qwen3_5MoeForCausalLM";
 HfKeys qwen3_5_moe_keys() {
   HfKeys keys = qwen_hybrid_keys();
   std::erase_if(keys, [](const HfKey& key) { return key.key == "intermediate_size"; });  // no layer has a dense MLP
-  append(keys, {qwen_experts_key(), normalized_topk_key(8), expert_width_key("moe_intermediate_size"),
-                hf_count("shared_expert_intermediate_size", RANKLAB_HF(moe.shared_ffn_hidden_size)),
-                balancing_key("router_aux_loss_coef", LoadBalancing::kAuxLoss)});
-  append(keys, ending_keys(false));
-  return keys;
+  return together({keys,
+                   {qwen_experts_key(), normalized_topk_key(8), expert_width_key("moe_intermediate_size"),
+                    hf_count("shared_expert_intermediate_size", RANKLAB_HF(moe.shared_ffn_hidden_size)),
+                    balancing_key("router_aux_loss_coef", LoadBalancing::kAuxLoss)},
+                   ending_keys(false)});
 }
 
 void check_qwen3_5_moe(const HfRefusal& r, const ModelConfig& c) {
@@ -41,8 +40,6 @@ HfFamily qwen3_5_moe_family() {
   model.hf_architecture = kQwen35Moe;
   return {.architecture = kQwen35Moe,
           .model_type = "qwen3_5_moe_text",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules =
               together({qwen_hybrid_rules(),
                         separate_projection_rules(),

@@ -7,12 +7,11 @@ namespace ranklab {
 namespace {
 
 HfKeys qwen3_moe_keys() {
-  HfKeys keys = qwen_layer_keys({});
-  append(keys, {hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false)});
-  append(keys, qwen3_moe_window_keys());
-  append(keys, qwen_expert_keys());
-  append(keys, ending_keys(false));
-  return keys;
+  return together({qwen_layer_keys({}),
+                   {hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false)},
+                   qwen3_moe_window_keys(),
+                   qwen_expert_keys(),
+                   ending_keys(false)});
 }
 
 void check_qwen3_moe(const HfRefusal& r, const ModelConfig& c) {
@@ -30,8 +29,6 @@ HfFamily qwen3_moe_family() {
   model.qk_norm = true;
   return {.architecture = "Qwen3MoeForCausalLM",
           .model_type = "qwen3_moe",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = together(
               {llama_norm_rules(), llama_attention_rules(), head_norm_rules(), llama_mlp_rules(), expert_rules()}),
           .model = model,

@@ -8,14 +8,6 @@
 namespace ranklab {
 namespace {
 
-HfKeys qwen3_next_keys() {
-  HfKeys keys = qwen_hybrid_keys();
-  append(keys, qwen_expert_keys(true));
-  append(keys, {hf_count("shared_expert_intermediate_size", RANKLAB_HF(moe.shared_ffn_hidden_size))});
-  append(keys, ending_keys(false));
-  return keys;
-}
-
 void check_qwen3_next(const HfRefusal& r, const ModelConfig& c) {
   check_qwen_hybrid(r, c);
   check_softmax_experts(r, c);
@@ -30,8 +22,6 @@ HfFamily qwen3_next_family() {
   model.moe.shared_gate = true;
   return {.architecture = "Qwen3NextForCausalLM",
           .model_type = "qwen3_next",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = together({qwen_hybrid_rules(),
                                    expert_rules(),
                                    shared_expert_rules("mlp.shared_expert"),
@@ -41,7 +31,10 @@ HfFamily qwen3_next_family() {
                                      .layout = HfLayout::kHeadsTogether,
                                      .parts = {4, 2}}}}),
           .model = model,
-          .keys = qwen3_next_keys(),
+          .keys = together({qwen_hybrid_keys(),
+                            qwen_expert_keys(true),
+                            {hf_count("shared_expert_intermediate_size", RANKLAB_HF(moe.shared_ffn_hidden_size))},
+                            ending_keys(false)}),
           .passed_over = "mtp.",
           .has_form =
               [](const ModelConfig& c) { return c.moe.enabled() && (c.linear.enabled() || c.attention_output_gate); },

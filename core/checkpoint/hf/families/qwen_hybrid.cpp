@@ -57,15 +57,14 @@ ModelConfig qwen_hybrid_model() {
 }
 
 HfKeys qwen_hybrid_keys() {
-  HfKeys keys = qwen_layer_keys(256);
-  append(keys, {hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false),
-                hf_member("linear_conv_kernel_dim", RANKLAB_HF(linear.conv_kernel), 4),
-                hf_member("linear_key_head_dim", RANKLAB_HF(linear.key_head_dim), 128),
-                hf_member("linear_value_head_dim", RANKLAB_HF(linear.value_head_dim), 128),
-                hf_member("linear_num_key_heads", RANKLAB_HF(linear.num_key_heads), 16),
-                hf_member("linear_num_value_heads", RANKLAB_HF(linear.num_value_heads), 32), softmax_interval(),
-                linear_layers()});
-  return keys;
+  return together({qwen_layer_keys(256),
+                   {hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false),
+                    hf_member("linear_conv_kernel_dim", RANKLAB_HF(linear.conv_kernel), 4),
+                    hf_member("linear_key_head_dim", RANKLAB_HF(linear.key_head_dim), 128),
+                    hf_member("linear_value_head_dim", RANKLAB_HF(linear.value_head_dim), 128),
+                    hf_member("linear_num_key_heads", RANKLAB_HF(linear.num_key_heads), 16),
+                    hf_member("linear_num_value_heads", RANKLAB_HF(linear.num_value_heads), 32), softmax_interval(),
+                    linear_layers()}});
 }
 
 HfRules qwen_hybrid_rules() {

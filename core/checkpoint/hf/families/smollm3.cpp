@@ -24,16 +24,16 @@ HfKey window_layers() {
 }
 
 HfKeys smollm3_keys() {
-  HfKeys keys = transformer_keys();
-  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(),
-                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6), rotary_interval_key(), rotary_layers_key()});
-  append(keys, linear_bias_keys());
-  append(keys, switched_window_keys());
-  append(keys, {window_layers(),
-                {"max_window_layers", {}, [](ModelConfig&, const HfValue&) {}},  // not read by the class
-                pad_token_key(nullptr)});
-  append(keys, ending_keys(true));
-  return keys;
+  return together(
+      {transformer_keys(),
+       {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(),
+        hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6), rotary_interval_key(), rotary_layers_key()},
+       linear_bias_keys(),
+       switched_window_keys(),
+       {window_layers(),
+        hf_unused("max_window_layers"),  // not read by the class
+        pad_token_key(nullptr)},
+       ending_keys(true)});
 }
 
 void check_smollm3(const HfRefusal& r, const ModelConfig& c) {
@@ -52,8 +52,6 @@ HfFamily smollm3_family() {
   model.rope_theta = 2e6;
   return {.architecture = kSmolLm3,
           .model_type = "smollm3",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
           .model = model,
           .keys = smollm3_keys(),

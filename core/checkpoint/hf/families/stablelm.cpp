@@ -9,17 +9,16 @@ namespace ranklab {
 namespace {
 
 HfKeys stablelm_keys() {
-  HfKeys keys = transformer_keys();
-  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
-                hf_member("layer_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
-                hf_member("use_qkv_bias", RANKLAB_HF(add_qkv_bias), false),
-                hf_constant("qk_layernorm", false),
-                parallel_residual_key(ResidualForm::kParallelOneNorm, false),
-                hf_note("hidden_dropout", 0.0),
-                {"partial_rotary_factor", [](const ModelConfig& c) { return HfJson(c.rotary_percent); },
-                 [](ModelConfig&, const HfValue&) {}}});
-  append(keys, ending_keys(false));
-  return keys;
+  return together({transformer_keys(),
+                   {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
+                    hf_member("layer_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
+                    hf_member("use_qkv_bias", RANKLAB_HF(add_qkv_bias), false),
+                    hf_constant("qk_layernorm", false),
+                    parallel_residual_key(ResidualForm::kParallelOneNorm, false),
+                    hf_note("hidden_dropout", 0.0),
+                    {"partial_rotary_factor", [](const ModelConfig& c) { return HfJson(c.rotary_percent); },
+                     [](ModelConfig&, const HfValue&) {}}},
+                   ending_keys(false)});
 }
 
 void check_stablelm(const HfRefusal& r, const ModelConfig& c) {
@@ -43,8 +42,6 @@ HfFamily stablelm_family() {
   model.rotary_percent = 0.25;
   return {.architecture = "StableLmForCausalLM",
           .model_type = "stablelm",
-          .layer_prefix = "model.layers.",
-          .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
           .model = model,
           .keys = stablelm_keys(),

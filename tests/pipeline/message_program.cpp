@@ -1,4 +1,4 @@
-#include "core/pipeline/message_program.h"
+#include "tests/pipeline/message_program.h"
 
 #include <algorithm>
 #include <map>
