@@ -23,8 +23,8 @@ at::Tensor grouped_linear(const at::Tensor& rows_NI, const std::vector<int64_t>&
 at::Tensor grouped_linear(const Activated& rows_NI, const std::vector<int64_t>& counts,
                           const std::vector<at::Tensor>& weights_OI,
                           const std::vector<LinearQuantizer*>& quantizers = {}, const TokenContext& tokens = {});
-// Matrices of one size as one tensor [E, ...]: without a copy where they are equally far apart in memory, as a GPU's are
-// (make_adjacent_values()) and those that ZeRO stage 3 gathered. Such a tensor keeps nothing alive.
+// Matrices of one size as one tensor [E, ...]: without a copy where they are equally far apart in memory, as a GPU's
+// are (make_adjacent_values()) and those that ZeRO stage 3 gathered. Such a tensor keeps nothing alive.
 at::Tensor stacked(const std::vector<at::Tensor>& matrices);
 // The same in plain ATen ops, expert by expert.
 at::Tensor grouped_linear_reference(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
