@@ -91,7 +91,7 @@ endfunction()
 function(ranklab_test name)
   cmake_parse_arguments(ARG "TORCH;ALONE" "TIMEOUT;COST" "SOURCES;DEPS;LABELS;ARGS;DEFINITIONS;NEEDS" ${ARGN})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 900)  # a busy machine is not a hang
+    set(ARG_TIMEOUT 1800)  # a busy machine is not a hang
   endif()
   list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")
   if("gpu" IN_LIST ARG_LABELS)  # also run on a machine with a GPU, by tests/gpu
