@@ -87,6 +87,12 @@ void misbehave(const std::string& mode, Endpoint& endpoint, Communicator& comm) 
     comm.barrier();
     say_ready(rank);
     std::this_thread::sleep_for(kForGood);  // no call that could tell it anything
+  } else if (mode == "pause") {
+    comm.barrier();
+    say_ready(rank);
+    // In pieces: a sleep goes on while the process is stopped.
+    for (int i = 0; rank == 1 && i < 100; ++i) std::this_thread::sleep_for(milliseconds(10));
+    comm.all_reduce(x);
   } else if (mode == "join") {
     comm.barrier();
   } else {

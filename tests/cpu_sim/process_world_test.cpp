@@ -109,6 +109,20 @@ TEST(ProcessWorld, AStoppedProcessEndsAllWithinThreeSeconds) {
   kill_one("busy", 0, SIGSTOP, 3.0, 6, "[rank 0] the rank's process, which coordinates the others, does not answer");
 }
 
+// As by Ctrl-Z, whose fg finds the run as it was.
+TEST(ProcessWorld, ATimeInWhichAllAreStoppedIsNoHang) {
+  constexpr int kHangMs = 3'000;
+  Processes processes({.mode = "pause", .hang_ms = kHangMs});
+  std::vector<int> pids;
+  for (int rank = 0; rank < 3; ++rank) pids.push_back(processes.start(rank));
+  ASSERT_TRUE(processes.wait_ready());
+  std::this_thread::sleep_for(milliseconds(200));  // ranks 0 and 2 wait for rank 1, which computes for a second
+  for (const int pid : pids) ::kill(pid, SIGSTOP);
+  std::this_thread::sleep_for(milliseconds(kHangMs + 500));
+  for (const int pid : pids) ::kill(pid, SIGCONT);
+  for (const Ended& rank : processes.wait()) EXPECT_EQ(rank.exit_code, 0) << rank.output;
+}
+
 TEST(ProcessWorld, RanksThatDoNotArriveAreNamed) {
   Processes processes({.mode = "join", .size = 4, .join_ms = 1'500});
   processes.start(2, 4, "0123456789abcdef", 60'000);
