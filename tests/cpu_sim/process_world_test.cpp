@@ -137,6 +137,35 @@ TEST(ProcessWorld, RanksThatDoNotArriveAreNamed) {
   }
 }
 
+// A frame of a blocking conversation; nothing when the other end says no more.
+std::optional<cpu_sim::Frame> heard(const cpu_sim::Socket& socket) {
+  cpu_sim::FrameReader reader(1 << 20);
+  for (int i = 0; i < 30'000; ++i) {
+    if (std::optional<cpu_sim::Frame> frame = reader.next()) return frame;
+    std::string bytes;
+    const long got = cpu_sim::receive_some(socket, bytes);
+    if (got == 0) return std::nullopt;
+    if (got < 0) ::usleep(2'000);
+    if (got > 0) reader.feed(bytes);
+  }
+  return std::nullopt;
+}
+
+// Rank 0 may have let it in already, and would take its leaving for its end.
+TEST(ProcessWorld, WhoHasSaidWhoItIsWaitsForTheAnswer) {
+  Processes processes({.mode = "join", .size = 2});
+  processes.start(1);
+  cpu_sim::Socket visitor;
+  ASSERT_TRUE(eventually([&] { return (visitor = cpu_sim::accept_one(processes.listener())).is_open(); }));
+  cpu_sim::send_some(
+      visitor, cpu_sim::frame_bytes(cpu_sim::FrameType::kChallenge, Packer().text(cpu_sim::new_nonce()).bytes()), 0);
+  ASSERT_TRUE(heard(visitor));
+  std::this_thread::sleep_for(milliseconds(3'000));
+  std::string bytes;
+  EXPECT_LT(cpu_sim::receive_some(visitor, bytes), 0) << "it has left";
+  EXPECT_FALSE(cpu_sim::accept_one(processes.listener()).is_open()) << "it tries again";
+}
+
 TEST(ProcessWorld, WithoutRankZeroTheOthersGiveUp) {
   Processes processes({.mode = "join", .size = 2, .join_ms = 700});
   processes.start(1);
@@ -178,20 +207,6 @@ TEST(ProcessWorld, ASecondProcessOfARankIsRefused) {
 }
 
 constexpr unsigned kNobody = 65534;
-
-// A frame of a blocking conversation; nothing when the other end says no more.
-std::optional<cpu_sim::Frame> heard(const cpu_sim::Socket& socket) {
-  cpu_sim::FrameReader reader(1 << 20);
-  for (int i = 0; i < 30'000; ++i) {
-    if (std::optional<cpu_sim::Frame> frame = reader.next()) return frame;
-    std::string bytes;
-    const long got = cpu_sim::receive_some(socket, bytes);
-    if (got == 0) return std::nullopt;
-    if (got < 0) ::usleep(2'000);
-    if (got > 0) reader.feed(bytes);
-  }
-  return std::nullopt;
-}
 
 // What rank 0 answers to one who knows all that a rank of a world of two without a token knows.
 std::string answer_to_rank_one(const std::optional<cpu_sim::Socket>& socket) {
