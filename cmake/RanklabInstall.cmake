@@ -58,5 +58,5 @@ if(RANKLAB_BUILD_TESTS AND NOT RANKLAB_SANITIZER)
            COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}
                    -DCONSUMER=${PROJECT_SOURCE_DIR}/tests/examples/consumer -DCOMPILER=${CMAKE_CXX_COMPILER}
                    -DGENERATOR=${CMAKE_GENERATOR} -P ${CMAKE_CURRENT_LIST_DIR}/InstallTest.cmake)
-  set_tests_properties(install_test PROPERTIES TIMEOUT 300)
+  set_tests_properties(install_test PROPERTIES TIMEOUT 900)
 endif()

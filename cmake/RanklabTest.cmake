@@ -55,6 +55,9 @@ function(ranklab_use_torch_test_pch target)
   endif()
 endfunction()
 
+add_library(ranklab_own_temp_dir OBJECT ${PROJECT_SOURCE_DIR}/tests/own_temp_dir.cpp)
+target_link_libraries(ranklab_own_temp_dir PRIVATE ranklab_compiler GTest::gtest)
+
 # The program that a row's tests are compiled into: made by the first row that wants it.
 function(ranklab_test_program program)
   cmake_parse_arguments(ARG "TORCH" "" "SOURCES;DEPS;DEFINITIONS;NEEDS" ${ARGN})
@@ -62,7 +65,7 @@ function(ranklab_test_program program)
     add_executable(${program})
     # Exported names are what a hung rank is in (core/base/thread_stack.h).
     set_target_properties(${program} PROPERTIES ENABLE_EXPORTS ON UNITY_BUILD ${RANKLAB_UNITY} UNITY_BUILD_BATCH_SIZE 9)
-    target_link_libraries(${program} PRIVATE ranklab_compiler GTest::gtest GTest::gmock)
+    target_link_libraries(${program} PRIVATE ranklab_compiler GTest::gtest GTest::gmock ranklab_own_temp_dir)
     ranklab_cold_regex(${program})  # what a test does itself is little
     if(ARG_TORCH)
       target_link_libraries(${program} PRIVATE torch::cpu)
@@ -88,7 +91,7 @@ endfunction()
 function(ranklab_test name)
   cmake_parse_arguments(ARG "TORCH;ALONE" "TIMEOUT;COST" "SOURCES;DEPS;LABELS;ARGS;DEFINITIONS;NEEDS" ${ARGN})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 900)  # a busy machine is not a hang
+    set(ARG_TIMEOUT 1800)  # a busy machine is not a hang
   endif()
   list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")
   if("gpu" IN_LIST ARG_LABELS)  # also run on a machine with a GPU, by tests/gpu

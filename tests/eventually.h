@@ -6,9 +6,9 @@
 
 namespace ranklab {
 
-// Until it holds, for at most half a minute; whether it did.
+// Until it holds, for at least two minutes; whether it did.
 inline bool eventually(const std::function<bool()>& holds) {
-  for (int i = 0; i < 6000; ++i) {
+  for (int i = 0; i < 24'000; ++i) {
     if (holds()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }

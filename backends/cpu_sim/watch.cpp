@@ -13,6 +13,8 @@ namespace ranklab::cpu_sim {
 namespace {
 
 constexpr int64_t kVotesWithinNs = 500'000'000;
+// Between two checks, at most: what is longer was no time in which ranks could make calls.
+constexpr int64_t kLongestRoundNs = 2'000'000'000;
 
 // Global ranks of the members that have not posted.
 std::vector<int> missing(const Exchange& exchange) {
@@ -38,7 +40,8 @@ Error named(int rank, const Error& error) {
 Watch::Watch(int world_size, std::chrono::milliseconds hang_timeout, Stepper* stepper)
     : ranks_(static_cast<size_t>(world_size)),
       hang_timeout_ns_(std::chrono::nanoseconds(hang_timeout).count()),
-      stepper_(stepper) {
+      stepper_(stepper),
+      last_check_ns_(wall_now_ns()) {
   for (RankState& rank : ranks_) rank.last_activity_ns = wall_now_ns();
 }
 
@@ -218,11 +221,25 @@ bool Watch::report_hang(int waiter, int culprit, int64_t now_ns) {
   return true;
 }
 
+// A check that comes late was held up, and so were the ranks: the process was stopped (Ctrl-Z, a debugger), or it got
+// no processor. That time is not held against them. A round still counts for something, so that a hang is found
+// although every check comes late.
+void Watch::forget_held_up(int64_t now_ns) {
+  const int64_t most_ns = std::min<int64_t>(hang_timeout_ns_ / 4, kLongestRoundNs);
+  const int64_t held_up_ns = now_ns - std::exchange(last_check_ns_, now_ns) - most_ns;
+  if (held_up_ns <= 0) return;
+  for (RankState& rank : ranks_) {
+    rank.blocked_since_ns = std::min(now_ns, rank.blocked_since_ns + held_up_ns);
+    rank.last_activity_ns = std::min(now_ns, rank.last_activity_ns + held_up_ns);
+  }
+}
+
 void Watch::check_hang(int64_t now_ns) {
   const std::lock_guard lock(mutex_);
   if (poison_) return;
   if (dispute_ && now_ns - dispute_->since_ns > kVotesWithinNs) return settle_dispute();
   if (hang_timeout_ns_ == 0) return;
+  forget_held_up(now_ns);
   for (size_t waiter = 0; waiter < ranks_.size(); ++waiter) {
     const RankState& waiting = ranks_[waiter];
     if (!waiting.blocked_on || now_ns - waiting.blocked_since_ns <= hang_timeout_ns_) continue;

@@ -3,10 +3,10 @@
 // call in which the rank is blocked. When a rank blocks, the graph is followed from it: a cycle, or a member whose body
 // has returned, can never be resolved, so it is reported at once. A member that is running (slow, sleeping, computing)
 // is not a deadlock. A running member that others have waited for longer than the limit, and that has made no call for
-// that long, is hung. The first error poisons the world: open exchanges are aborted, their waiters wake, later calls
-// throw. A stepper, if any, is notified of who sleeps for whom; a rank that it holds is slow, never hung. Cost: one
-// mutex per post, and one more per wait that really sleeps. Thread rule: all public functions lock, except those that
-// say REQUIRES: mutex held.
+// that long, is hung; a time in which all of them were stopped does not count. The first error poisons the world: open
+// exchanges are aborted, their waiters wake, later calls throw. A stepper, if any, is notified of who sleeps for whom;
+// a rank that it holds is slow, never hung. Cost: one mutex per post, and one more per wait that really sleeps. Thread
+// rule: all public functions lock, except those that say REQUIRES: mutex held.
 #pragma once
 #include <pthread.h>
 
@@ -62,7 +62,7 @@ class Watch {
 
   // The thread of a rank that is a thread; it must live until body_returned() or body_failed().
   void runs_on(int rank, pthread_t thread);
-  // Poisons the world when a rank is hung.
+  // Poisons the world when a rank is hung. To be called often: eight times in the limit, every half second at least.
   void check_hang(int64_t now_ns);
   // The error that this rank has to throw after the world was poisoned.
   Error abort_error(int rank);
@@ -97,6 +97,7 @@ class Watch {
   RankState& state(int rank) { return ranks_[static_cast<size_t>(rank)]; }
   bool find_dead_end(int rank, std::vector<int>& path, std::vector<bool>& seen);
   void report_deadlock(const std::vector<int>& path);
+  void forget_held_up(int64_t now_ns);
   bool report_hang(int waiter, int culprit, int64_t now_ns);
   void report_blocked(int rank);
   std::string call_text(int rank);
@@ -108,6 +109,7 @@ class Watch {
   std::vector<RankState> ranks_;
   int64_t hang_timeout_ns_;
   Stepper* stepper_;
+  int64_t last_check_ns_;
   std::function<void()> abort_open_;
   std::optional<Dispute> dispute_;
   std::optional<Poison> poison_;

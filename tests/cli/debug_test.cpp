@@ -4,14 +4,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <regex>
 #include <sstream>
-#include <thread>
 
 #include "tests/cli/run_program.h"
+#include "tests/eventually.h"
 
 namespace ranklab {
 namespace {
@@ -206,36 +205,37 @@ class Session {
     std::ifstream in(output_path_);
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   }
-  bool shows(const std::string& pattern, int count = 1) const {
+  int times(const std::string& pattern) const {
     const std::regex expression(pattern);
-    for (int i = 0; i < 6000; ++i) {
-      const std::string text = output();
-      if (std::distance(std::sregex_iterator(text.begin(), text.end(), expression), std::sregex_iterator()) >= count)
-        return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return false;
+    const std::string text = output();
+    return static_cast<int>(
+        std::distance(std::sregex_iterator(text.begin(), text.end(), expression), std::sregex_iterator()));
   }
-  // The exit code of a program that ends on its own within the time that Ctrl-C is given.
+  bool shows(const std::string& pattern, int count = 1) const {
+    return eventually([&] { return times(pattern) >= count; });
+  }
+  // It trains: a step ends after `before` have.
+  bool goes_on(int before) const { return shows(kStep, before + 1); }
+  int steps() const { return times(kStep); }
+  // The exit code of a program that ends on its own.
   int exit_code() {
-    for (int i = 0; i < 1000; ++i) {
-      int status = 0;
-      if (::waitpid(pid_, &status, WNOHANG) == pid_) {
-        pid_ = -1;
-        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return -1;
+    int status = 0;
+    if (!eventually([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; })) return -1;
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
  private:
+  static constexpr const char* kStep = "\n +[0-9]+ +[0-9]+\\.[0-9]+ ";
   std::string output_path_;
   pid_t pid_ = -1;
   int stdin_ = -1;
 };
 
-const std::string kLongRun = "debug" + kLayout + " --train-iters 100000";
+// Milliseconds a step: after Ctrl-C it may take 1.2 seconds, on a busy machine, too.
+const std::string kLongRun =
+    "debug" + kLayout +
+    " --num-layers 2 --hidden-size 32 --num-attention-heads 4 --seq-length 32 --train-iters 100000 --log-interval 1";
 
 TEST(DebugTest, CtrlCPausesARunningOneAndEndsAPausedOne) {
   Session session(kLongRun);
@@ -246,12 +246,14 @@ TEST(DebugTest, CtrlCPausesARunningOneAndEndsAPausedOne) {
   ASSERT_TRUE(session.shows("step [0-9]+, [0-9] parked, [0-9] waiting; next is rank", 2)) << session.output();
   session.type("where\n");
   ASSERT_TRUE(session.shows("\nr7 dp1 tp1 pp1 ")) << session.output();
+  int paused_after = session.steps();
   session.type("continue\n");
+  ASSERT_TRUE(session.goes_on(paused_after)) << session.output();
   session.type("\n");  // is read once it is paused again
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
   session.signal(SIGINT);
   ASSERT_TRUE(session.shows("; next is rank", 3)) << session.output();
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  paused_after = session.steps();
+  ASSERT_TRUE(session.goes_on(paused_after)) << session.output();
   session.signal(SIGINT);
   ASSERT_TRUE(session.shows("; next is rank", 4)) << session.output();
   session.signal(SIGINT);

@@ -69,9 +69,15 @@ TEST(TrainJson, PeopleReadStderr) {
 
 TEST(TrainJson, InterruptedIsAnErrorWithWhatWasDone) {
   for (const auto& [signal, code] : {std::pair{"INT", 130}, {"TERM", 143}}) {
-    const Outcome run = run_command(std::string("timeout -s ") + signal +
-                                    " 3 " RANKLAB_BINARY " train --world-size 2 --tp 1 --mock-data --json --log-dir " +
-                                    kDirectory.string() + " --train-iters 1000000 --eval-interval 0 2>/dev/null");
+    const std::string folder = temporary_path("ranklab_json_interrupted"), log = folder + "/metrics.jsonl";
+    // Milliseconds a step: after the signal it may take 1.2 seconds, on a busy machine, too.
+    const Outcome run = run_command(
+        "env --default-signal=INT " RANKLAB_BINARY
+        " train --world-size 2 --tp 1 --mock-data --json --num-layers 1 --hidden-size 32 "
+        "--num-attention-heads 4 --seq-length 32 --gbs 4 --train-iters 1000000 --eval-interval 0 --log-dir " +
+        folder + " 2>/dev/null & until [ -s " + log + " ]; do sleep 0.05; done; kill -" + signal + " $!; wait $!");
+    EXPECT_EQ(run.exit_code, code);
+    std::filesystem::remove_all(folder);
     const auto last = lines_of(run.output).back();
     EXPECT_EQ(last["ok"], false);
     EXPECT_EQ(last["error"]["code"], code);

@@ -19,11 +19,12 @@
 #include <vector>
 
 #include "tests/cli/run_program.h"
+#include "tests/eventually.h"
+#include "tests/fair_clock.h"
 
 namespace ranklab {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 using testing::Not;
@@ -35,10 +36,6 @@ inline const std::string kTiny =
 inline const std::string kShort = kTiny + "--train-iters 3 --eval-interval 3 --eval-iters 1 ";
 inline const std::string kEndless =
     kTiny + "--train-iters 1000000 --eval-interval 3 --eval-iters 1 --log-interval 1000000 ";
-
-inline double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 class Launch : public testing::Test {
  protected:
@@ -99,12 +96,11 @@ class Launch : public testing::Test {
     return child;
   }
   bool wait_for_steps(const std::string& name, size_t bytes) const {
-    for (int i = 0; i < 1200; ++i) {
+    return eventually([&] {
       std::error_code ignored;
-      if (const auto size = fs::file_size(folder(name) + "/log.txt", ignored); !ignored && size >= bytes) return true;
-      std::this_thread::sleep_for(milliseconds(10));
-    }
-    return false;
+      const auto size = fs::file_size(folder(name) + "/log.txt", ignored);
+      return !ignored && size >= bytes;
+    });
   }
   // As a shell shows it: 128 + signal for a process that one killed.
   static int exit_code_of(pid_t child) {

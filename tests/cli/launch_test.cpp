@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "tests/cli/launch_fixture.h"
+#include "tests/free_port.h"
 
 namespace ranklab {
 namespace {
@@ -179,19 +180,23 @@ TEST_F(Launch, AShortTokenIsNoSecret) {
 
 // Before the ranks have connected, nobody else can report it.
 TEST_F(Launch, AStoppedRankIsNamedAtOnce) {
-  const Clock::time_point begin = Clock::now();
-  const Outcome stopped = run_both("timeout -s INT 3 " + std::string(RANKLAB_BINARY) +
-                                   " launch --nproc-per-node 2 -- sh -c 'test $RANK = 0 || kill -STOP $$; sleep 20'");
-  EXPECT_LT(seconds_since(begin), 15);
-  EXPECT_THAT(stopped.output, HasSubstr("ranklab launch: rank 1 (pid "));
-  EXPECT_THAT(stopped.output, HasSubstr("is stopped by signal 19"));
-  EXPECT_THAT(stopped.output, HasSubstr("do: kill -CONT "));
+  const FairClock clock;
+  const pid_t launcher =
+      start("stopped", std::string(RANKLAB_BINARY) +
+                           " launch --nproc-per-node 2 -- sh -c 'test $RANK = 0 || kill -STOP $$; exec sleep 1000'");
+  EXPECT_TRUE(eventually([&] { return text("stopped.txt").find("do: kill -CONT ") != std::string::npos; }));
+  EXPECT_LT(clock.seconds(), 3.0);
+  ::kill(launcher, SIGINT);
+  exit_code_of(launcher);
+  EXPECT_LT(clock.seconds(), 15.0) << "its end does not wait for the stopped one";
+  EXPECT_THAT(text("stopped.txt"), HasSubstr("ranklab launch: rank 1 (pid "));
+  EXPECT_THAT(text("stopped.txt"), HasSubstr("is stopped by signal 19"));
 }
 
 TEST_F(Launch, WhoHasNotJoinedIsSaidWhileTheyAreWaitedFor) {
-  const Outcome alone = run_both("RANK=0 WORLD_SIZE=3 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=29986 " +
-                                 std::string(RANKLAB_BINARY) + " train --tp 1 --gbs 9 --rendezvous-timeout 5 " +
-                                 "--num-layers 1 --mock-data" + log("alone"));
+  const Outcome alone = run_both(
+      "RANK=0 WORLD_SIZE=3 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(free_port()) + " " +
+      RANKLAB_BINARY + " train --tp 1 --gbs 9 --rendezvous-timeout 6 --num-layers 1 --mock-data" + log("alone"));
   EXPECT_EQ(alone.exit_code, 6) << alone.output;
   EXPECT_THAT(alone.output, HasSubstr("[rendezvous] waits for ranks 1 2: 1 of 3 ranks are here after 3"));
   EXPECT_THAT(alone.output, HasSubstr("ranks 1 2 did not arrive in time"));
@@ -215,8 +220,7 @@ TEST_F(Launch, AnotherProgramsNineIsAFailure) {
 }
 
 void expect_nobody_left(const std::function<std::vector<pid_t>()>& ranks) {
-  for (int i = 0; i < 50 && !ranks().empty(); ++i) std::this_thread::sleep_for(milliseconds(10));
-  EXPECT_TRUE(ranks().empty()) << "an orphan";
+  EXPECT_TRUE(eventually([&] { return ranks().empty(); })) << "an orphan";
 }
 
 TEST_F(Launch, AKilledRankEndsAllWithinASecondAndIsNamed) {
@@ -228,10 +232,10 @@ TEST_F(Launch, AKilledRankEndsAllWithinASecondAndIsNamed) {
     ASSERT_TRUE(wait_for_steps(name, 60)) << text(name + ".txt");
     const std::vector<pid_t> ranks = ranks_of(name);
     ASSERT_EQ(ranks.size(), 4u);
-    const Clock::time_point begin = Clock::now();
+    const FairClock clock;
     ::kill(ranks[static_cast<size_t>(victim)], signal);
     EXPECT_EQ(exit_code_of(launcher), code) << text(name + ".txt");
-    EXPECT_LT(seconds_since(begin), limit_s) << name;
+    EXPECT_LT(clock.seconds(), limit_s) << name;
     const std::string output = text(name + ".txt");
     const std::string rank = "rank " + std::to_string(victim);
     EXPECT_THAT(output, HasSubstr("[" + rank + "] the rank's process"));
@@ -249,12 +253,10 @@ TEST_F(Launch, AKilledRankCostsNoTracedStep) {
     const std::string name = "traced" + std::to_string(victim);
     const pid_t launcher =
         start(name, std::string(RANKLAB_BINARY) + " launch --nproc-per-node 2 --tp 1 " + kEndless + log(name));
-    bool trained = false;
-    for (int i = 0; i < 1200 && !trained; ++i) {
-      std::this_thread::sleep_for(milliseconds(10));
+    const bool trained = eventually([&] {
       const std::string steps = text(name + "/metrics.jsonl");
-      trained = std::count(steps.begin(), steps.end(), '\n') > 40;
-    }
+      return std::count(steps.begin(), steps.end(), '\n') > 40;
+    });
     ASSERT_TRUE(trained) << text(name + ".txt");
     ::kill(ranks_of(name).at(static_cast<size_t>(victim)), SIGKILL);
     EXPECT_EQ(exit_code_of(launcher), 5) << text(name + ".txt");
@@ -274,10 +276,10 @@ TEST_F(Launch, CtrlCAtAnyMomentEndsAllInTwoSeconds) {
     const pid_t launcher =
         start(name, std::string(RANKLAB_BINARY) + " launch --nproc-per-node 2 " + kEndless + log(name));
     std::this_thread::sleep_for(milliseconds(delay_ms));
-    const Clock::time_point begin = Clock::now();
+    const FairClock clock;
     ::kill(launcher, signal);
     EXPECT_EQ(exit_code_of(launcher), 128 + signal) << delay_ms << " ms: " << text(name + ".txt");
-    EXPECT_LT(seconds_since(begin), 2.0) << delay_ms << " ms";
+    EXPECT_LT(clock.seconds(), 2.0) << delay_ms << " ms";
     EXPECT_THAT(text(name + ".txt"), Not(HasSubstr("error:"))) << delay_ms << " ms";
     expect_nobody_left([&] { return ranks_of(name); });
     const std::string metrics = text(name + "/metrics.jsonl");

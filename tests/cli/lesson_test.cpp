@@ -327,8 +327,9 @@ TEST_F(Learner, WatchesAcrossAResetAndThroughALink) {
     return run_command("cd '" + home_.string() +
                        "'; RANKLAB_STATE_DIR=state '" RANKLAB_PROGRAM
                        "' lesson watch 0 >log 2>&1 & pid=$!; until grep -sq Watching '" +
-                       log + "'; do sleep 0.05; done; " + change + "; for i in $(seq 600); do grep -q 'rows differ' '" +
-                       log + "' && break; sleep 0.05; done; kill -KILL $pid; wait $pid; cat '" + log + "'")
+                       log + "'; do sleep 0.05; done; " + change +
+                       "; for i in $(seq 6000); do grep -q 'rows differ' '" + log +
+                       "' && break; sleep 0.05; done; kill -KILL $pid; wait $pid; cat '" + log + "'")
         .output;
   };
   std::ofstream(file(0)) << "int broken = ;\n";

@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/sim/aten.h"
 #include "tests/cpu_sim/host_queues.h"
+#include "tests/fair_clock.h"
 
 namespace ranklab::cpu_sim_test {
 
@@ -48,18 +49,21 @@ inline Group everyone(const Endpoint& endpoint, Axis axis = Axis::kWorld) {
   return group_of(std::move(ranks), endpoint.global_rank(), axis);
 }
 
+// A hang limit to wait for: long enough that a rank which only waits for a processor is not the hung one.
+inline constexpr std::chrono::milliseconds kHang{500};
+
 using Body = std::function<void(Endpoint&, Communicator&)>;
 
 struct Outcome {
   std::optional<Error> error;  // what World::run threw
-  double seconds = 0;
+  double seconds = 0;          // as fair_clock.h counts them
   std::string text() const { return error ? error->what() : "no error"; }
 };
 
 // Hands `body` a communicator over all ranks.
 inline Outcome run_world(const ThreadWorldOptions& options, const Body& body) {
   Outcome out;
-  const auto begin = std::chrono::steady_clock::now();
+  const FairClock clock;
   try {
     make_thread_world(options)->run([&](Endpoint& endpoint) {
       const CommunicatorPtr comm = endpoint.communicator(everyone(endpoint));
@@ -68,7 +72,7 @@ inline Outcome run_world(const ThreadWorldOptions& options, const Body& body) {
   } catch (const Error& error) {
     out.error = error;
   }
-  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  out.seconds = clock.seconds();
   return out;
 }
 

@@ -16,6 +16,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// Far longer than the test lets a process run.
+constexpr std::chrono::hours kForGood{1};
+
 // Every make_world() of the suite gives the one world of this process; it has one run after another.
 class SharedWorld final : public World {
  public:
@@ -68,7 +71,7 @@ void misbehave(const std::string& mode, Endpoint& endpoint, Communicator& comm) 
     comm.all_reduce(x);
   } else if (mode == "hang") {
     comm.all_gather(x);
-    if (rank == 1) std::this_thread::sleep_for(std::chrono::seconds(20));
+    if (rank == 1) std::this_thread::sleep_for(kForGood);
     comm.all_reduce(x);
   } else if (mode == "busy") {
     // Calls and computing, for ever: whatever the victim is doing when it dies.
@@ -83,7 +86,13 @@ void misbehave(const std::string& mode, Endpoint& endpoint, Communicator& comm) 
   } else if (mode == "computing") {
     comm.barrier();
     signal_ready(rank);
-    std::this_thread::sleep_for(std::chrono::seconds(20));  // no call that could tell it anything
+    std::this_thread::sleep_for(kForGood);  // no call that could tell it anything
+  } else if (mode == "pause") {
+    comm.barrier();
+    signal_ready(rank);
+    // In pieces: a sleep goes on while the process is stopped.
+    for (int i = 0; rank == 1 && i < 100; ++i) std::this_thread::sleep_for(milliseconds(10));
+    comm.all_reduce(x);
   } else if (mode == "join") {
     comm.barrier();
   } else {

@@ -9,17 +9,20 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "backends/cpu_sim/transport/socket.h"
+#include "tests/eventually.h"
+#include "tests/fair_clock.h"
 
 namespace ranklab::cpu_sim_test {
 
 struct Ended {
   int exit_code = -1;  // 128 + signal where one killed it
-  double seconds = 0;  // since the clock was started
+  double seconds = 0;  // since the clock was started, as fair_clock.h counts them
   std::string output;
 };
 
@@ -29,13 +32,12 @@ class Processes {
   struct Options {
     std::string mode;
     int size = 3;
-    int join_ms = 20'000;
+    int join_ms = 60'000;
     int hang_ms = 60'000;
     std::string token = "0123456789abcdef";
   };
 
-  explicit Processes(Options options)
-      : options_(std::move(options)), listener_(cpu_sim::listen_on("127.0.0.1", 0)), begin_(Clock::now()) {}
+  explicit Processes(Options options) : options_(std::move(options)), listener_(cpu_sim::listen_on("127.0.0.1", 0)) {}
   ~Processes() {
     for (const auto& [pid, rank] : running_) {
       ::kill(pid, SIGKILL);
@@ -52,27 +54,26 @@ class Processes {
   // RETURNS: the process id.
   int start(int rank) { return start(rank, options_.size, options_.token); }
   int start(int rank, int world_size, const std::string& token) {
+    return start(rank, world_size, token, options_.join_ms);
+  }
+  int start(int rank, int world_size, const std::string& token, int join_ms) {
     const std::string path = ::testing::TempDir() + "ranklab_rank_" + std::to_string(::getpid()) + "_" +
                              std::to_string(files_.size()) + ".txt";
     files_.push_back(path);
     const int pid = ::fork();
-    if (pid == 0) become(rank, world_size, token, path);
+    if (pid == 0) become(rank, world_size, token, join_ms, path);
     running_[pid] = files_.size() - 1;
     ended_.emplace_back();
     return pid;
   }
   // Until rank 0 has said "ready".
   bool wait_ready() {
-    for (int i = 0; i < 1000; ++i) {
-      if (read(files_[0]).find("ready") != std::string::npos) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
+    return eventually([&] { return read(files_[0]).find("ready") != std::string::npos; });
   }
-  void start_clock() { begin_ = Clock::now(); }
+  void start_clock() { clock_.emplace(); }
 
   // Until at most `left` processes run. Those that stay longer than the limit are killed, and show as 128 + 9.
-  void wait_until(size_t left, std::chrono::milliseconds limit = std::chrono::milliseconds(20'000)) {
+  void wait_until(size_t left, std::chrono::milliseconds limit = std::chrono::minutes(10)) {
     const Clock::time_point end = Clock::now() + limit;
     while (running_.size() > left) {
       if (Clock::now() > end)
@@ -83,7 +84,7 @@ class Processes {
         if (over) {
           Ended& ended = ended_[it->second];
           ended.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-          ended.seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+          ended.seconds = clock_ ? clock_->seconds() : 0;
         }
         it = over ? running_.erase(it) : std::next(it);
       }
@@ -98,7 +99,7 @@ class Processes {
   }
 
  private:
-  [[noreturn]] void become(int rank, int world_size, const std::string& token, const std::string& path) {
+  [[noreturn]] void become(int rank, int world_size, const std::string& token, int join_ms, const std::string& path) {
     const int out = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ::dup2(out, STDOUT_FILENO);
     ::dup2(out, STDERR_FILENO);
@@ -111,7 +112,7 @@ class Processes {
     set("MASTER_ADDR", "127.0.0.1");
     set("MASTER_PORT", std::to_string(port()));
     ::execl(RANKLAB_RANK_PROGRAM, RANKLAB_RANK_PROGRAM, options_.mode.c_str(), std::to_string(listener_.get()).c_str(),
-            std::to_string(options_.join_ms).c_str(), std::to_string(options_.hang_ms).c_str(), token.c_str(), nullptr);
+            std::to_string(join_ms).c_str(), std::to_string(options_.hang_ms).c_str(), token.c_str(), nullptr);
     ::_exit(127);
   }
   static std::string read(const std::string& path) {
@@ -121,7 +122,7 @@ class Processes {
 
   Options options_;
   cpu_sim::Socket listener_;
-  Clock::time_point begin_;
+  std::optional<FairClock> clock_;
   std::map<int, size_t> running_;  // pid -> index
   std::vector<Ended> ended_;
   std::vector<std::string> files_;

@@ -112,7 +112,7 @@ class SteppedRun {
     if (thread_.joinable()) thread_.join();
   }
   Stepper& stepper() { return *stepper_; }
-  void wait() { ASSERT_TRUE(stepper_->wait_paused(std::chrono::seconds(60))) << "neither paused nor ended"; }
+  void wait() { ASSERT_TRUE(stepper_->wait_paused(std::chrono::minutes(5))) << who_does_what(); }
   StepperState state() { return stepper_->state(); }
   bool ended() { return state().mode == StepperMode::kEnded; }
   // To the end, whatever breakpoints there are.
@@ -123,6 +123,12 @@ class SteppedRun {
   }
 
  private:
+  std::string who_does_what() {
+    std::string out = "neither paused nor ended:";
+    for (const auto& rank : state().ranks) out += "\n" + std::string(name(rank.activity)) + " at " + to_text(rank.at);
+    return out;
+  }
+
   std::shared_ptr<Stepper> stepper_;
   TrainingRecord record_;
   std::thread thread_;

@@ -1,9 +1,11 @@
 // A stepper in a thread world: what it must not disturb (deadlocks, errors, the hang watch), on each path of the bytes.
+#include <atomic>
 #include <thread>
 
 #include "core/comm/traced_communicator.h"
 #include "core/live/stepper.h"
 #include "tests/cpu_sim/faults.h"
+#include "tests/eventually.h"
 
 namespace ranklab::cpu_sim_test {
 namespace {
@@ -101,7 +103,7 @@ TEST_P(StepperWorldTest, ADeadlockIsNamedWhileStepping) {
 
 TEST_P(StepperWorldTest, AHeldRankIsNotHung) {
   ThreadWorldOptions options = options_of(GetParam(), 2);
-  options.hang_timeout = milliseconds(200);
+  options.hang_timeout = kHang;
   TracedWorld world(options, [](Endpoint&, Tracer&, Communicator& comm) {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(comm.all_reduce(at::ones({64}))[0].item<float>(), 2);
   });
@@ -109,7 +111,7 @@ TEST_P(StepperWorldTest, AHeldRankIsNotHung) {
   world.stepper().step_rank(0, 1);  // into its all_reduce, where it waits for rank 1, which is let go in turn
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(world.wait(), StepperMode::kPaused);
-    std::this_thread::sleep_for(milliseconds(500));  // a person thinks
+    std::this_thread::sleep_for(2 * kHang);  // a person thinks
     world.stepper().step_events(1);
   }
   step_to_end(world);
@@ -119,11 +121,18 @@ TEST_P(StepperWorldTest, AHeldRankIsNotHung) {
 
 TEST_P(StepperWorldTest, AHungRankIsStillNamed) {
   ThreadWorldOptions options = options_of(GetParam(), 2);
-  options.hang_timeout = milliseconds(200);
-  TracedWorld world(options, [](Endpoint&, Tracer&, Communicator& comm) {
+  options.hang_timeout = kHang;
+  options.grace = seconds(30);         // for rank 1 to see it
+  std::atomic<bool> given_up = false;  // as its peer has seen
+  TracedWorld world(options, [&](Endpoint&, Tracer&, Communicator& comm) {
     comm.barrier();
-    if (comm.rank() == 1) std::this_thread::sleep_for(milliseconds(1'500));
-    comm.barrier();
+    if (comm.rank() == 1) eventually([&] { return given_up.load(); });
+    try {
+      comm.barrier();
+    } catch (const Error&) {
+      given_up = true;
+      throw;
+    }
   });
   ASSERT_EQ(world.wait(), StepperMode::kPaused);
   world.stepper().resume();

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <future>
 
+#include "tests/eventually.h"
+
 namespace ranklab {
 namespace {
 
@@ -14,6 +16,9 @@ using std::chrono::milliseconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using State = WatchedCall::State;
+
+// What need not happen soon on a busy machine.
+constexpr milliseconds kLong{60'000};
 
 class FakeCall final : public WatchedCall {
  public:
@@ -65,7 +70,7 @@ TEST(Watchdog, ACallThatRunsTooLongIsNamedAndEverythingIsAborted) {
     Watchdog dog(f.failure, f.options(milliseconds(30)));
     dog.add(&f.comm);
     f.comm.add(call);
-    ASSERT_TRUE(f.failure.wait_for(milliseconds(5'000)));
+    ASSERT_TRUE(f.failure.wait_for(kLong));
     dog.remove(&f.comm);
   }
   EXPECT_THAT(f.text(), AllOf(HasSubstr("cuda world, rank 3"), HasSubstr("no end of dp[0 1] #7 all_reduce(sum)"),
@@ -82,7 +87,7 @@ TEST(Watchdog, AHangSaysWhichRanksAreSilent) {
     Watchdog dog(f.failure, options);
     dog.add(&f.comm);
     f.comm.add(std::make_shared<FakeCall>(State::kRunning));
-    ASSERT_TRUE(f.failure.wait_for(milliseconds(5'000)));
+    ASSERT_TRUE(f.failure.wait_for(kLong));
     dog.remove(&f.comm);
   }
   EXPECT_THAT(f.text(), AllOf(HasSubstr("no end of dp[0 1]"), HasSubstr("no sign of life of rank 1"),
@@ -114,6 +119,7 @@ TEST(Watchdog, ADriverThatLetsNobodyAskIsAHang) {
   Fixture f;
   auto call = std::make_shared<HeldCall>();
   WatchdogOptions options = f.options(milliseconds(30));
+  options.grace = kLong;
   options.abort_all = [&](const std::vector<WatchedComm*>& comms) {
     EXPECT_EQ(comms.size(), 1u);
     call->free();  // the kernel that waited for a peer ends, and the driver with it
@@ -122,7 +128,7 @@ TEST(Watchdog, ADriverThatLetsNobodyAskIsAHang) {
     Watchdog dog(f.failure, options);
     dog.add(&f.comm);
     f.comm.add(call);
-    ASSERT_TRUE(f.failure.wait_for(milliseconds(5'000)));
+    ASSERT_TRUE(f.failure.wait_for(kLong));
     dog.remove(&f.comm);
   }
   EXPECT_THAT(f.text(), AllOf(HasSubstr("no end of dp[0 1] #8 all_gather"), HasSubstr("driver does not answer")));
@@ -151,15 +157,15 @@ TEST(Watchdog, ADriverThatHoldsForGoodDoesNotKeepTheProcess) {
 
 TEST(Watchdog, TimeCountsFromTheBeginOfEachCall) {
   Fixture f;
-  Watchdog dog(f.failure, f.options(milliseconds(60)));
+  Watchdog dog(f.failure, f.options(milliseconds(1'000)));
   dog.add(&f.comm);
-  // Ten calls, together far longer than the limit; the last waits for the one before it all the while.
+  // Ten calls, together longer than the limit, each far shorter; the last waits for the one before it all the while.
   std::vector<std::shared_ptr<FakeCall>> calls;
   for (int i = 0; i < 10; ++i) calls.push_back(std::make_shared<FakeCall>(State::kWaiting));
   for (const auto& call : calls) f.comm.add(call);
   for (const auto& call : calls) {
     call->now = State::kRunning;
-    std::this_thread::sleep_for(milliseconds(20));
+    std::this_thread::sleep_for(milliseconds(150));
     call->now = State::kDone;
   }
   EXPECT_FALSE(f.failure.is_set()) << f.text();
@@ -179,7 +185,7 @@ TEST(Watchdog, AHostHeldInsideTheLibraryIsFound) {
   Fixture f;
   Watchdog dog(f.failure, f.options(milliseconds(30)));
   const Watchdog::HostCall call(dog, "making the communicator tp[0 1]");
-  ASSERT_TRUE(f.failure.wait_for(milliseconds(5'000)));
+  ASSERT_TRUE(f.failure.wait_for(kLong));
   EXPECT_THAT(f.text(), HasSubstr("no end of making the communicator tp[0 1]"));
 }
 
@@ -188,7 +194,7 @@ TEST(Watchdog, ACallWithinACallDoesNotEndTheWatchOverTheOuterOne) {
   Watchdog dog(f.failure, f.options(milliseconds(40)));
   const Watchdog::HostCall outer(dog, "waiting for the other side of a message");
   { const Watchdog::HostCall inner(dog, "starting another message"); }
-  ASSERT_TRUE(f.failure.wait_for(milliseconds(5'000)));
+  ASSERT_TRUE(f.failure.wait_for(kLong));
   EXPECT_THAT(f.text(), HasSubstr("no end of waiting for the other side of a message"));
 }
 
@@ -197,19 +203,21 @@ TEST(Watchdog, AnErrorOfTheLibraryIsTakenAtOnceUnlessItSmellsOfADeadPeer) {
   Watchdog dog(f.failure, f.options(milliseconds(0)));
   dog.add(&f.comm);
   f.comm.reports = true;
-  ASSERT_TRUE(f.failure.wait_for(milliseconds(5'000)));
+  ASSERT_TRUE(f.failure.wait_for(kLong));
   EXPECT_THAT(f.text(), HasSubstr("NCCL failed"));
   dog.remove(&f.comm);
 
   Fixture g;
-  Watchdog other(g.failure, g.options(milliseconds(0)));
+  WatchdogOptions options = g.options(milliseconds(0));
+  options.naming = milliseconds(2'000);
+  Watchdog other(g.failure, options);
   other.add(&g.comm);
   g.comm.is_remote = true;
   g.comm.reports = true;
   std::this_thread::sleep_for(milliseconds(20));
   EXPECT_FALSE(g.failure.is_set()) << "the heartbeat gets the time to name the rank";
   g.failure.set(Error(ErrorKind::kCommunication, {.what = "rank 2 is gone"}), true);
-  std::this_thread::sleep_for(milliseconds(120));
+  std::this_thread::sleep_for(options.naming + milliseconds(20));
   EXPECT_THAT(g.text(), HasSubstr("rank 2 is gone"));
   other.remove(&g.comm);
 }
@@ -218,15 +226,16 @@ TEST(Watchdog, ARankThatDoesNotComeBackLeaves) {
   Fixture f;
   Watchdog dog(f.failure, f.options(milliseconds(0)));
   f.failure.set(Error(ErrorKind::kCommunication, {.what = "the first error"}), true);
-  for (int i = 0; i < 1000 && !f.left; ++i) std::this_thread::sleep_for(milliseconds(5));
-  EXPECT_TRUE(f.left);
-  EXPECT_EQ(f.aborts, 1);
+  EXPECT_TRUE(eventually([&] { return f.left.load(); }));
+  EXPECT_TRUE(eventually([&] { return f.aborts == 1; })) << "another thread's work";
 }
 
 TEST(Watchdog, ARankThatComesBackStays) {
   Fixture f;
   {
-    Watchdog dog(f.failure, f.options(milliseconds(0)));
+    WatchdogOptions options = f.options(milliseconds(0));
+    options.grace = kLong;
+    Watchdog dog(f.failure, options);
     f.failure.set(Error(ErrorKind::kCommunication, {.what = "the first error"}), true);
     while (f.aborts == 0) std::this_thread::sleep_for(milliseconds(1));
   }

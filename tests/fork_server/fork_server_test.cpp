@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <chrono>
 #include <fstream>
-#include <thread>
+#include <string>
 
 #include "tests/cli/run_program.h"
+#include "tests/eventually.h"
 #include "tests/fork_server/request.h"
 
 namespace ranklab {
@@ -18,10 +18,18 @@ namespace {
 using testing::HasSubstr;
 
 struct Line {
-  const char* shell;   // P stands for the program
+  std::string shell;   // P stands for the program
   bool forked = true;  // otherwise the client becomes the program itself
 };
 void PrintTo(const Line& line, std::ostream* out) { *out << line.shell; }
+
+// Once it waits, as it tells.
+Line ended_by(const std::string& signal) {
+  return {
+      "rm -f $FACT_PARENT; env --default-signal=INT P wait & until [ -s $FACT_PARENT ]; do sleep 0.01; "
+      "done; kill -" +
+      signal + " $!; wait $!; echo code $?"};
+}
 
 const std::string kTold = temporary_path("told");
 
@@ -57,16 +65,16 @@ TEST_P(ServedProgram, IsGivenAndGivesTheSame) {
   ::unsetenv("FACT_PARENT");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, ServedProgram,
-    testing::Values(Line{"P a 'b c' '' exit=7"}, Line{"FACT=1 P x"}, Line{"cd / && P x"},
-                    Line{"mkdir -p gone && cd gone && rmdir ../gone && P x"}, Line{"printf hi | P read=0"},
-                    Line{"P x read=5 5< /proc/version"}, Line{"P x <&-"}, Line{"P x >/dev/null; echo code $?"},
-                    Line{"umask 077; P x"}, Line{"trap '' USR1 XFSZ; P x"}, Line{"(P kill=9); echo code $?"},
-                    Line{"(P kill=15); echo code $?"}, Line{"timeout -s INT 0.5 P wait; echo code $?"},
-                    Line{"timeout -s KILL 0.5 P wait; echo code $?"}, Line{"P x | cat"},
-                    Line{"script -qec \"P x \" /dev/null | tr -d '\\r'"}, Line{"ulimit -n 300; P x", false},
-                    Line{"OMP_NUM_THREADS=3 P x", false}, Line{"taskset -c 0 P x", false}));
+INSTANTIATE_TEST_SUITE_P(All, ServedProgram,
+                         testing::Values(Line{"P a 'b c' '' exit=7"}, Line{"FACT=1 P x"}, Line{"cd / && P x"},
+                                         Line{"mkdir -p gone && cd gone && rmdir ../gone && P x"},
+                                         Line{"printf hi | P read=0"}, Line{"P x read=5 5< /proc/version"},
+                                         Line{"P x <&-"}, Line{"P x >/dev/null; echo code $?"}, Line{"umask 077; P x"},
+                                         Line{"trap '' USR1 XFSZ; P x"}, Line{"(P kill=9); echo code $?"},
+                                         Line{"(P kill=15); echo code $?"}, ended_by("INT"), ended_by("KILL"),
+                                         Line{"P x | cat"}, Line{"script -qec \"P x \" /dev/null | tr -d '\\r'"},
+                                         Line{"ulimit -n 300; P x", false}, Line{"OMP_NUM_THREADS=3 P x", false},
+                                         Line{"taskset -c 0 P x", false}));
 
 class ForkServer : public ServedProgram {};
 
@@ -78,13 +86,15 @@ TEST_F(ForkServer, EndsACopyWhoseClientWasKilled) {
   EXPECT_THAT(killed.output, HasSubstr("code 137"));
   const pid_t copy = told().first;
   ASSERT_GT(copy, 1);
-  for (int i = 0; i < 500 && ::kill(copy, 0) == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_NE(::kill(copy, 0), 0) << "it lives on";
+  EXPECT_TRUE(eventually([&] { return ::kill(copy, 0) != 0; })) << "it lives on";
 }
 
 TEST_F(ForkServer, ServesSeveralAtOnce) {
-  const Outcome run_beside =
-      run("timeout 20 P wait & sleep 0.3; P exit=3; echo code $?; kill %1; wait %1; echo then $?", RANKLAB_FORK_CLIENT);
+  std::filesystem::remove(kTold);
+  const Outcome run_beside = run("FACT_PARENT=" + kTold + " P wait & until [ -s " + kTold +
+                                     " ]; do sleep 0.01; done; P exit=3; echo code $?; "
+                                     "kill $!; wait $!; echo then $?",
+                                 RANKLAB_FORK_CLIENT);
   EXPECT_THAT(run_beside.output, testing::AllOf(HasSubstr("code 3"), HasSubstr("then 143")));
 }
 

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 // Where a training before the exhibit's leaves its checkpoints.
 class Folder {
  public:
-  explicit Folder(const std::string& name) : path_(fs::temp_directory_path() / ("ranklab_museum_" + name)) {
+  explicit Folder(const std::string& name) : path_(fs::path(testing::TempDir()) / ("ranklab_museum_" + name)) {
     fs::remove_all(path_);
   }
   ~Folder() { fs::remove_all(path_); }

@@ -16,6 +16,12 @@ run() {
 }
 says() { grep -qE -- "$1" "$out" || fail "does not say \"$1\""; }
 never_says() { ! grep -qE -- "$1" "$out" || fail "says \"$1\""; }
+# For half a minute at least: whether COMMAND holds at last.
+soon() { for _ in $(seq 600); do "$@" && return; sleep 0.05; done; return 1; }
+runs() { pgrep -f "$small/tree/.*$1" >/dev/null; }
+is_gone() { ! kill -0 "$builder" 2>/dev/null; }
+# The bit of SIGTERM among the signals that the process catches is cleared by the first one.
+lets_the_next_end_it() { local caught; caught=$(awk '/^SigCgt/ {print $2}' "/proc/$builder/status") && ! ((16#$caught >> 14 & 1)); }
 asked() { grep -c "^/files/$1" "$small/index/requests" 2>/dev/null; }  # requests for the file
 
 start_index
@@ -66,9 +72,9 @@ says '^trained'
 wait "$other" || fail "the first one left with $?"
 grep -q '^trained' "$small/other" || fail "the first one did not train"
 # One may train for hours: no lock is held meanwhile.
-"$ranklab" sleep 5 >/dev/null 2>&1 &
+"$ranklab" sleep 1000 >/dev/null 2>&1 &
 other=$!
-sleep 0.5
+soon runs "bin/ranklab sleep 1000" || fail "the program that sleeps does not start"
 touch "$small/tree/cli/main.cpp"
 run 0 train
 never_says waits
@@ -86,14 +92,16 @@ find "$small/tree/build/release" -name '*.o' -printf '%p %i %T@\n' | grep -qF "$
 
 begin "a build that waits for a process that does not stop leaves at the second signal"
 mkdir -p "$small/stubborn"
-printf '#!/bin/sh\ntrap "" TERM INT\ntouch "%s"\nsleep 20\n' "$small/stubborn/began" >"$small/stubborn/cmake"
+printf '#!/bin/sh\ntrap "" TERM INT\ntouch "%s"\nwhile [ -d "%s" ]; do sleep 0.2; done\n' "$small/stubborn/began" "$small/stubborn" >"$small/stubborn/cmake"
 chmod +x "$small/stubborn/cmake"
 PATH="$small/stubborn:$PATH" "$ranklab" train >"$small/other" 2>&1 </dev/null &
 other=$!
 until [ -f "$small/stubborn/began" ]; do sleep 0.05; kill -0 "$other" 2>/dev/null || break; done
 builder=$(pgrep -f "build.py --source $small/tree")
-for _ in 1 2; do kill -TERM "$builder"; sleep 0.5; done
-kill -0 "$builder" 2>/dev/null && fail "still there"
+kill -TERM "$builder"
+soon lets_the_next_end_it || fail "does not take the first signal"
+kill -TERM "$builder"
+soon is_gone || fail "still there"
 kill -KILL "$builder" 2>/dev/null
 pkill -KILL -f "$small/stubborn/cmake"
 wait "$other" 2>/dev/null

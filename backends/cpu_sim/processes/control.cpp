@@ -69,8 +69,7 @@ bool Control::try_to_join() {
   socket_ = std::move(*connected);
   const bool may_believe = !options_.token.empty() || is_of_own_user(socket_);
   local_address_ = options_.token.empty() ? options_.address : ranklab::cpu_sim::local_address(socket_);
-  const Clock::time_point until = std::min(deadline_, Clock::now() + kAnswerWithin);
-  const std::optional<Frame> challenge = next_frame(until);
+  const std::optional<Frame> challenge = next_frame(std::min(deadline_, Clock::now() + kAnswerWithin));
   if (!challenge || challenge->type != FrameType::kChallenge) return false;
   Hello hello{.rank = options_.rank,
               .world_size = options_.world_size,
@@ -80,7 +79,9 @@ bool Control::try_to_join() {
               .proof = {}};
   const std::string nonce = Unpacker(challenge->payload).text();
   send(FrameType::kHello, answer_challenge(options_.token, nonce, hello));
-  const std::optional<Frame> answer = next_frame(until);
+  // A busy rank 0 may take its time. Leaving meanwhile would be the end of the run: it may have counted this rank as
+  // joined.
+  const std::optional<Frame> answer = next_frame(deadline_);
   if (!answer) return false;
   Unpacker in(answer->payload);
   if (answer->type == FrameType::kRefused) {

@@ -9,8 +9,8 @@
 #include "backends/cuda/backend_row.h"
 #include "backends/cuda/cuda_world.h"
 #include "backends/cuda/device_queues.h"
-#include "tests/cuda/free_port.h"
 #include "tests/cuda/stand_in/host_tensors.h"
+#include "tests/free_port.h"
 
 namespace ranklab::stand_in {
 namespace {

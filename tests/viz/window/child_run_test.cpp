@@ -139,6 +139,7 @@ TEST_F(ScheduleRunTest, shows_the_last_line_of_a_refusal) {
 
 TEST_F(ScheduleRunTest, ends_what_still_runs_and_removes_its_files) {
   const std::string told = temporary_path("pid");
+  std::filesystem::remove(told);  // of the repetition before
   start("echo \"$$ $2\" >" + told + ".new; mv " + told + ".new " + told + "; exec sleep 1000");
   ASSERT_TRUE(eventually([&] { return std::filesystem::exists(told); }));
   int pid = 0;

@@ -32,7 +32,7 @@ class WhatIfWindowTest : public WindowTest {
     ctx.Yield(2);
   }
   void wait(ImGuiTestContext& ctx) {
-    for (int i = 0; i < 2000 && panel().run().running(); ++i) {
+    for (int i = 0; i < 12'000 && panel().run().running(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       ctx.Yield();
     }
