@@ -138,7 +138,7 @@ TEST(ProcessWorld, RanksThatDoNotArriveAreNamed) {
 }
 
 // A frame of a blocking conversation; nothing when the other end says no more.
-std::optional<cpu_sim::Frame> heard(const cpu_sim::Socket& socket) {
+std::optional<cpu_sim::Frame> next_frame(const cpu_sim::Socket& socket) {
   cpu_sim::FrameReader reader(1 << 20);
   for (int i = 0; i < 30'000; ++i) {
     if (std::optional<cpu_sim::Frame> frame = reader.next()) return frame;
@@ -159,7 +159,7 @@ TEST(ProcessWorld, WhoHasSaidWhoItIsWaitsForTheAnswer) {
   ASSERT_TRUE(eventually([&] { return (visitor = cpu_sim::accept_one(processes.listener())).is_open(); }));
   cpu_sim::send_some(
       visitor, cpu_sim::frame_bytes(cpu_sim::FrameType::kChallenge, Packer().text(cpu_sim::new_nonce()).bytes()), 0);
-  ASSERT_TRUE(heard(visitor));
+  ASSERT_TRUE(next_frame(visitor));
   std::this_thread::sleep_for(milliseconds(3'000));
   std::string bytes;
   EXPECT_LT(cpu_sim::receive_some(visitor, bytes), 0) << "it has left";
@@ -343,7 +343,7 @@ TEST(ProcessWorldWithoutToken, AnotherUserCannotPlayRankZero) {
   EXPECT_EQ(all[1].exit_code, 3);
   EXPECT_THAT(all[1].output, HasSubstr("a process of another user listens where rank 0 should; got user 65534"));
   int status = 0;
-  EXPECT_EQ(::waitpid(other, &status, WNOHANG), 0) << "it next_frame something";
+  EXPECT_EQ(::waitpid(other, &status, WNOHANG), 0) << "it received something";
   ::kill(other, SIGKILL);
   ::waitpid(other, &status, 0);
 }
