@@ -1,4 +1,5 @@
-// The names under which parameters are measured (parameter_key()), the same list on every rank. Thread rule: its rank's thread; all_parameter_keys() is collective.
+// The names under which parameters are measured (parameter_key()), the same list on every rank. Thread rule: its rank's
+// thread; all_parameter_keys() is collective.
 #pragma once
 #include <string>
 #include <vector>
