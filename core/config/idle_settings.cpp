@@ -158,7 +158,7 @@ std::vector<IdleRow> make_idle_rows() {
   add({"moe.bias_update_rate"}, "--moe-router-enable-expert-bias",
       [](const RunPlan& p) { return p.config.model.moe.expert_bias; });
   add({"moe.group_best"}, "--moe-router-group-topk below --moe-router-num-groups",
-      [](const RunPlan& p) { return p.config.model.moe.group_topk < p.config.model.moe.num_groups; });
+      [](const RunPlan& p) { return p.config.model.moe.limits_groups(); });
   add({"moe.shared_gate"}, "--moe-shared-expert-intermediate-size above 0",
       [](const RunPlan& p) { return p.config.model.moe.shared_ffn_hidden_size > 0; });
   add({"sim.gemm"}, "fp32 on the host (--device cpu)",

@@ -35,7 +35,7 @@ ExpertChoice choose_experts(const at::Tensor& logits_TE, const at::Tensor& bias_
   {
     const at::NoGradGuard no_grad;
     at::Tensor choice_TE = bias_E.defined() ? out.scores_TE + bias_E : out.scores_TE.detach();
-    if (c.group_topk < c.num_groups) choice_TE = within_best_groups(choice_TE, c);
+    if (c.limits_groups()) choice_TE = within_best_groups(choice_TE, c);
     out.experts_TK = top_indices(choice_TE, c.topk).contiguous();
   }
   out.weights_TK = expert_weights(out.scores_TE, out.experts_TK, c);
@@ -53,7 +53,7 @@ at::Tensor expert_weights(const at::Tensor& scores_TE, const at::Tensor& experts
 }
 
 at::Tensor best_scored_experts(const ExpertChoice& choice, const MoeConfig& c) {
-  const bool chosen_by_score = !c.expert_bias && c.group_topk == c.num_groups;
+  const bool chosen_by_score = !c.expert_bias && !c.limits_groups();
   if (chosen_by_score || c.force_balance) return choice.experts_TK;
   const at::NoGradGuard no_grad;
   return top_indices(choice.scores_TE.detach(), c.topk);

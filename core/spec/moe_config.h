@@ -50,6 +50,7 @@ struct MoeConfig {
   bool force_balance = false;    // debugging: token t goes to experts t k, t k + 1, ... whatever the scores
 
   bool enabled() const { return num_experts > 0; }
+  bool limits_groups() const { return group_topk < num_groups; }
   bool normalizes() const { return normalize_topk && (topk > 1 || normalize_top1); }
   bool operator==(const MoeConfig&) const = default;
 };

@@ -11,7 +11,8 @@ program="$bin/ranklab"
 export RANKLAB_CUDA_MODULE="$bin/libranklab_cuda.so"
 
 if [ -n "$stand_in" ]; then
-  export RANKLAB_CUDA_MODULE="$bin/libranklab_cuda_stand_in.so" LD_PRELOAD="$root/build/cuda/tests/cuda/libcuda_stand_in.so"
+  build="$root/build/cuda"
+  . "$root/tests/cuda/stand_in/env.sh"
   # As many threads as there are processors in each of several ranks wait for each other most of the time.
   export OMP_NUM_THREADS=1
 fi

@@ -19,7 +19,7 @@ double none_of(int64_t some, int64_t chosen, int64_t all) {
 double chance_of_place(const MoeConfig& m, int64_t own) {
   const auto share = static_cast<double>(own) / static_cast<double>(m.num_experts);
   if (m.force_balance) return std::min(1.0, static_cast<double>((m.topk + own - 1) / own) * share);
-  const bool limited = m.group_topk < m.num_groups;
+  const bool limited = m.limits_groups();
   // If groups consist of such places, a token uses a place only together with its group; larger places contain whole
   // groups.
   if (limited && m.num_experts / m.num_groups % own == 0)

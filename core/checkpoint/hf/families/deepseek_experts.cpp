@@ -111,8 +111,7 @@ void check_sigmoid_experts(const HfRefusal& r, const ModelConfig& c) {
 void check_group_scores(const HfRefusal& r, const MoeConfig& m) {
   r.require(m.num_experts / m.num_groups >= 2, "--moe-router-num-groups", std::to_string(m.num_groups),
             "groups of two experts or more");
-  r.require(m.group_best == 2 || m.group_topk == m.num_groups, "--moe-router-group-best", std::to_string(m.group_best),
-            "2");
+  r.require(m.group_best == 2 || !m.limits_groups(), "--moe-router-group-best", std::to_string(m.group_best), "2");
 }
 
 }  // namespace ranklab

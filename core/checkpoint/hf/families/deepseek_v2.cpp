@@ -10,8 +10,6 @@ namespace {
 
 constexpr const char* kInGroups = "group_limited_greedy";
 
-bool limits_groups(const ModelConfig& c) { return c.moe.enabled() && c.moe.group_topk < c.moe.num_groups; }
-
 HfKey unnormalized_key() {
   HfKey key = hf_constant("norm_topk_prob", false);
   key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
@@ -31,7 +29,8 @@ HfKeys method_keys() {
       if (!value.is_null()) set(c, value);
     };
   }
-  keys.push_back({"topk_method", [](const ModelConfig& c) { return HfJson(limits_groups(c) ? kInGroups : "greedy"); },
+  keys.push_back({"topk_method",
+                  [](const ModelConfig& c) { return HfJson(c.moe.limits_groups() ? kInGroups : "greedy"); },
                   [](ModelConfig& c, const HfValue& value) {
                     c.moe.group_best = 1;
                     if (value.text() == kInGroups) return;
@@ -58,8 +57,8 @@ void check_deepseek_v2(const HfRefusal& r, const ModelConfig& c) {
   check_latent_attention(r, c);
   check_deepseek_experts(r, c);
   r.require_off("--moe-router-norm-topk", c.moe.normalizes());
-  r.require(c.moe.group_best == 1 || !limits_groups(c), "--moe-router-group-best", std::to_string(c.moe.group_best),
-            "1");
+  r.require(c.moe.group_best == 1 || !c.moe.limits_groups(), "--moe-router-group-best",
+            std::to_string(c.moe.group_best), "1");
   r.require_off("--moe-router-enable-expert-bias", c.moe.expert_bias);
   r.require_number("--mtp-num-layers", static_cast<double>(c.mtp_num_layers), 0);
   r.require(c.hf_rope_interleave, "--hf-rope-interleave", "off", "on");
