@@ -1,5 +1,5 @@
-// Models with DeepSeek's experts: DeepSeek-V2 and V2-Lite; GLM-4.5, which rotates only a part of each head; and Kimi K2,
-// which uses DeepSeek-V3's class. Their published configurations.
+// Models with DeepSeek's experts: DeepSeek-V2 and V2-Lite; GLM-4.5, which rotates only a part of each head; and Kimi
+// K2, which uses DeepSeek-V3's class. Their published configurations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
