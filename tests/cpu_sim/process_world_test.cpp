@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 
+#include "backends/cpu_sim/processes/control.h"
 #include "backends/cpu_sim/processes/wire.h"
 #include "backends/cpu_sim/transport/frame.h"
 #include "backends/cpu_sim/transport/handshake.h"
@@ -63,6 +64,24 @@ TEST(ProcessWorld, DeadlocksAreFoundAtOnce) {
 
 TEST(ProcessWorld, ARankThatThrowsIsNamedEverywhere) {
   expect_failure(run({.mode = "throw"}), 7, {"[rank 2, loss] not finite; got nan"});
+}
+
+// A rank that is ready early may fail while another still connects: that one too reports the error, not that it
+// stopped.
+TEST(ProcessWorld, ARankThatThrowsWhileAnotherConnectsIsNamed) {
+  Processes processes({.mode = "throw", .size = 2});
+  processes.start(0);
+  cpu_sim::Control early({.address = "127.0.0.1",
+                          .port = processes.port(),
+                          .token = "0123456789abcdef",
+                          .run_id = {},
+                          .rank = 1,
+                          .world_size = 2});
+  early.wait_for_start();
+  Packer packer;
+  cpu_sim::pack_error(packer, Error(ErrorKind::kNumeric, {.where = "loss", .what = "not finite", .got = "nan"}));
+  early.send(cpu_sim::FrameType::kFailed, packer.bytes());
+  expect_failure(processes.wait(), 7, {"[rank 1, loss] not finite; got nan"});
 }
 
 TEST(ProcessWorld, AHungRankIsNamed) {

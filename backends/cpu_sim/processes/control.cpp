@@ -98,7 +98,7 @@ bool Control::try_to_join() {
 void Control::wait_for_start() {
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, deadline_ + kAnswerWithin, [&] { return started_ || failure_ || goodbye_; });
-  if (failure_) throw failure_->mine;
+  if (failure_) throw failure_->first;
   RANKLAB_CHECK(started_, ErrorKind::kTimeout, .where = "rendezvous, " + rank_name(options_.rank),
                 .what = "rank 0 does not start the run", .got = "no word from it", .want = "all ranks to arrive",
                 .fix = "see what rank 0 wrote");
@@ -170,7 +170,7 @@ std::string Control::get(const std::string& key, milliseconds limit) {
   send(FrameType::kGet, Packer().text(key).bytes());
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, limit, [&] { return failure_ || values_.contains(key); });
-  if (failure_) throw failure_->mine;
+  if (failure_) throw failure_->first;
   const auto found = values_.find(key);
   RANKLAB_CHECK(found != values_.end(), ErrorKind::kTimeout, .where = rank_name(options_.rank) + ", store",
                 .what = "no rank set the key in time", .got = "nothing for " + quote(key), .want = "its value",

@@ -31,7 +31,8 @@ struct JoinOptions {
   std::chrono::milliseconds silence_limit{2'000};  // 0: never
 };
 
-// How the world ended: the first error, and the error that this rank's own calls throw.
+// How the world ended: the first error, which every rank's run() throws, however early it comes, and the error that
+// this rank's own calls throw within its body.
 struct WorldFailure {
   Error first;
   Error mine;
@@ -42,7 +43,7 @@ class Control {
  public:
   // Returns when rank 0 has admitted this rank. Throws kTimeout when nobody does, or the reason for a refusal.
   explicit Control(JoinOptions options);
-  // Returns when every rank has joined. Throws kTimeout naming who is missing.
+  // Returns when every rank has joined. Throws the world's first error, such as kTimeout naming who is missing.
   void wait_for_start();
   ~Control();
 
@@ -52,7 +53,7 @@ class Control {
   void send(FrameType type, const std::string& payload = {}, bool deferred = false);
   // For a rank that is about to end: returns when everything is sent, or the time limit is over.
   void send_all(FrameType type, const std::string& payload, std::chrono::milliseconds limit);
-  // The coordinator's store. get() waits for the key; throws the world's failure, or kTimeout.
+  // The coordinator's store. get() waits for the key; throws the world's first error, or kTimeout.
   void set(const std::string& key, const std::string& value);
   std::string get(const std::string& key, std::chrono::milliseconds limit);
 

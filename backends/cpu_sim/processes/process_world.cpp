@@ -176,7 +176,7 @@ class ProcessWorld final : public World {
     } catch (const Error&) {
       if (const auto failure = control_->wait_failure(options_.silence_limit)) {
         shown_elsewhere_ = failure->known_to_rank_zero;
-        throw failure->mine;
+        throw failure->first;
       }
       throw;
     }
