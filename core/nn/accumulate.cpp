@@ -6,20 +6,30 @@
 namespace ranklab {
 namespace {
 
-// The device's kernels, if a dedicated kernel there adds 16-bit numbers to fp32 ones; otherwise null.
-const DeviceKernels* widening_kernels(const at::Tensor& sum, const at::Tensor& x) {
-  const bool widens = sum.scalar_type() == at::kFloat && has_kernel_type(x) && x.itemsize() == 2;
-  return widens && sum.is_contiguous() && x.is_contiguous() ? device_kernels_of(x) : nullptr;
+bool widens(const at::Tensor& sum, const at::Tensor& x) {
+  const bool wider = sum.scalar_type() == at::kFloat && has_kernel_type(x) && x.itemsize() == 2;
+  return wider && sum.is_contiguous() && x.is_contiguous();
+}
+
+void add_widened(const at::Tensor& sum, const at::Tensor& x) {
+  float* const to = sum.mutable_data_ptr<float>();
+  if (x.scalar_type() == at::kBFloat16)
+    kernels::add_widened(static_cast<const kernels::Bf16*>(x.const_data_ptr()), to, x.numel());
+  else
+    kernels::add_widened(static_cast<const kernels::Fp16*>(x.const_data_ptr()), to, x.numel());
 }
 
 }  // namespace
 
 void accumulate(const at::Tensor& sum, const at::Tensor& x, bool first) {
-  if (const DeviceKernels* device = widening_kernels(sum, x)) {
+  const DeviceKernels* const device = widens(sum, x) ? device_kernels_of(x) : nullptr;
+  if (device != nullptr) {
     device->accumulate(
         {.number = device_number(x), .x = device_in(x), .sum = device_out(sum), .count = x.numel(), .first = first});
   } else if (first) {
     sum.copy_(x);
+  } else if (widens(sum, x) && x.is_cpu()) {
+    add_widened(sum, x);
   } else {
     sum.add_(x);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/base/vector_clones.h"
 #include "core/nn/kernels/kernel_blocks.h"
 
 namespace ranklab::kernels {
@@ -171,7 +172,10 @@ double sum_of_squares_rows(const T* x, int64_t count) {
                  const float* sin, T* qkv) {                                                                    \
     merge_qkv_rows(shape, strides, q, k, v, cos, sin, qkv);                                                     \
   }                                                                                                             \
-  double sum_of_squares(const T* x, int64_t count) { return sum_of_squares_rows(x, count); }
+  double sum_of_squares(const T* x, int64_t count) { return sum_of_squares_rows(x, count); }                    \
+  RANKLAB_CLONES void add_widened(const T* x, float* sum, int64_t count) {                                      \
+    for (int64_t i = 0; i < count; ++i) sum[i] += widen(x[i]);                                                  \
+  }
 
 RANKLAB_16BIT_KERNELS(Bf16)
 RANKLAB_16BIT_KERNELS(Fp16)

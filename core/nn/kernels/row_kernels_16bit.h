@@ -66,7 +66,8 @@ T narrow(float x) {
   void split_qkv(QkvShape shape, const T* qkv, const float* cos, const float* sin, T* q, T* k, T* v);           \
   void merge_qkv(QkvShape shape, HeadStrides3 strides, const T* q, const T* k, const T* v, const float* cos,    \
                  const float* sin, T* qkv);                                                                     \
-  double sum_of_squares(const T* x, int64_t count);
+  double sum_of_squares(const T* x, int64_t count);                                                             \
+  void add_widened(const T* x, float* sum, int64_t count);
 RANKLAB_16BIT_KERNELS(Bf16)
 RANKLAB_16BIT_KERNELS(Fp16)
 #undef RANKLAB_16BIT_KERNELS
