@@ -42,7 +42,8 @@ std::string context_text(const RunPlan& plan) {
 
 std::string replicas_text(const RunPlan& plan) {
   std::string text = (plan.mesh.size(Axis::kCp) > 1 ? "dp x cp = " : "dp ") + std::to_string(plan.replicas());
-  if (const int groups = plan.mesh.size(Axis::kDpReplica); groups > 1) text += strprintf(" in %d groups", groups);
+  if (const int groups = plan.mesh.size(Axis::kDpReplica); groups > 1)
+    text += strprintf(plan.config.diloco.enabled() ? " in %d DiLoCo replicas" : " in %d groups", groups);
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/config/torchtitan_keys.h"
+#include "cli/config/torchtitan_replicas.h"
 #include "cli/config/torchtitan_stages.h"
 #include "cli/config/torchtitan_words.h"
 #include "core/base/error.h"
@@ -169,8 +170,10 @@ class TitanReader {
       shards = *gpus / others;
     }
     if (shards == 0) refuse_titan(shard_key + " is 0", "0", "1 or more, or -1", "correct it");
-    dp_ = replicas * shards;
-    set("parallel.world_size", others * shards, shard_key);
+    const TitanReplicas apart = titan_replicas(words_);
+    for (const auto& [key, value] : apart.settings) set(key, value, "fault_tolerance.semi_sync_method");
+    dp_ = apart.groups * replicas * shards;
+    set("parallel.world_size", apart.groups * others * shards, shard_key);
     set("parallel.tp", tp_, "parallelism.tensor_parallel_degree");
     set("parallel.pp", pp_, "parallelism.pipeline_parallel_degree");
     set("parallel.cp", cp, "parallelism.context_parallel_degree");

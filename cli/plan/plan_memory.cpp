@@ -108,11 +108,18 @@ std::vector<StageBytes> stage_bytes(const RunPlan& plan) {
 // " (fp32: master weight and moments)"; "" if they have the type of the parameters
 std::string kept_text(const StateTypes& types) {
   const auto type = [](DType dtype) { return std::string(name(dtype)); };
-  if (types == usual_state_types(types.params, types.moments, types.matrix_moments))
-    return types.has_masters() ? " (fp32: master weight and moments)" : "";
+  StateTypes own = types;
+  own.outer_numbers = 0;
+  const std::string outer = types.outer_numbers > 0
+                                ? strprintf("%ld of DiLoCo's outer optimizer", static_cast<long>(types.outer_bytes()))
+                                : "";
+  if (own == usual_state_types(types.params, types.moments, types.matrix_moments)) {
+    if (!types.has_masters()) return outer.empty() ? "" : " (" + outer + ")";
+    return " (fp32: master weight and moments" + (outer.empty() ? "" : "; " + outer) + ")";
+  }
   std::string text = " (" + (types.has_masters() ? type(types.main_params) : std::string("no")) + " master weight";
   if (types.moments == 2) text += ", " + type(types.exp_avg) + " and " + type(types.exp_avg_sq) + " moments";
-  return text + ")";
+  return text + (outer.empty() ? "" : "; " + outer) + ")";
 }
 
 std::string states_text(const RunPlan& plan, const Style& style) {
@@ -258,6 +265,7 @@ std::vector<MeasuredMemory> measure(RunPlan plan) {
   install_booking_allocator();
   plan.config.save_dir.clear();
   plan.config.load.clear();
+  if (plan.config.diloco.enabled()) plan = with_outer_update(std::move(plan));
   return measure_memory(default_components(make_world(plan.config), plan), plan);
 }
 

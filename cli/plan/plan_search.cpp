@@ -77,10 +77,13 @@ TrainConfig with_flags(TrainConfig config, const std::string& flags) {
 }
 
 std::map<std::string, double> parts_of(const StepTime& time) {
-  std::map<std::string, double> parts = {
-      {"compute", time.compute_ns - time.launch_ns},      {"waiting for kernel launches", time.launch_ns},
-      {"waiting in the pipeline", time.pipeline_idle_ns}, {"collectives beside compute", time.hidden_ns},
-      {"passing on updated parameters", time.pieces_ns},  {"waiting for the slowest GPU", time.slowest_ns}};
+  std::map<std::string, double> parts = {{"compute", time.compute_ns - time.launch_ns},
+                                         {"waiting for kernel launches", time.launch_ns},
+                                         {"waiting in the pipeline", time.pipeline_idle_ns},
+                                         {"collectives beside compute", time.hidden_ns},
+                                         {"passing on updated parameters", time.pieces_ns},
+                                         {"waiting for the slowest GPU", time.slowest_ns},
+                                         {"outer updates", time.outer_ns}};
   for (const auto& [axis, exposed] : time.exposed_ns) parts["exposed " + std::string(name(axis))] = exposed;
   return parts;
 }

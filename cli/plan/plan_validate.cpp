@@ -203,6 +203,7 @@ nlohmann::ordered_json row_json(const Compared& row) {
   json["beside_collectives_ms"] = time.hidden_ns * 1e-6;
   json["pieces_ms"] = time.pieces_ns * 1e-6;
   json["slowest_gpu_ms"] = time.slowest_ns * 1e-6;
+  json["outer_update_ms"] = time.outer_ns * 1e-6;
   for (const auto& [axis, busy] : time.busy_ns) json["links_ms"][std::string(name(axis))] = busy * 1e-6;
   json["predicted_peak_bytes"] = row.predicted_peak();
   json["predicted_memory"] = framework_memory_json(row.predicted->memory);

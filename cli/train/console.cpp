@@ -90,8 +90,12 @@ std::string mesh_text(const RunPlan& plan) {
   if (plan.sequence_parallel && plan.mesh.size(Axis::kTp) > 1) text += ", sequence parallel";
   if (plan.zero().optimizer) text += ", ZeRO stage " + std::to_string(plan.zero_stage);
   if (plan.config.grad_sync == GradSync::kMicrobatch) text += ", each microbatch reduced";
+  const DilocoConfig& diloco = plan.config.diloco;
   if (const int groups = plan.mesh.size(Axis::kDpReplica); groups > 1)
-    text += strprintf(" in %d groups of dp %d", groups, plan.mesh.size(Axis::kDpShard));
+    text += strprintf(diloco.enabled() ? ", %d DiLoCo replicas of dp %d" : " in %d groups of dp %d", groups,
+                      plan.mesh.size(Axis::kDpShard));
+  if (diloco.enabled()) text += ", outer update every " + counted(diloco.sync_steps, "step");
+  if (diloco.fragments > 1) text += strprintf(" of each of %d fragments", static_cast<int>(diloco.fragments));
   return text;
 }
 

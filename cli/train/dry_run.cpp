@@ -175,6 +175,10 @@ std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style
   if (run.time.slowest_ns > 0)
     text += strprintf("    slowest      %10s  waiting for the slowest of %d GPUs\n",
                       human_ns(run.time.slowest_ns).c_str(), plan.config.parallel.world);
+  if (run.time.outer_update_ns > 0)
+    text +=
+        strprintf("    outer update %10s  in the mean: %s every %s (DiLoCo)\n", human_ns(run.time.outer_ns).c_str(),
+                  human_ns(run.time.outer_update_ns).c_str(), counted(plan.config.diloco.interval(), "step").c_str());
   return text + style.dim("    how: " + method_text(plan)) + "\n";
 }
 
@@ -258,6 +262,7 @@ std::string dry_run_json(const RunPlan& plan, const StepRecord& step, const std:
                                    {"beside_collectives_ms", run.time.hidden_ns * 1e-6},
                                    {"pieces_ms", run.time.pieces_ns * 1e-6},
                                    {"slowest_gpu_ms", run.time.slowest_ns * 1e-6},
+                                   {"outer_update_ms", run.time.outer_ns * 1e-6},
                                    {"exposed_ms", exposed_json(run.time.exposed_ns)},
                                    {"mfu", run.mfu}}}};
   if (run.documents_known) {

@@ -74,6 +74,7 @@ std::vector<IdleRow> make_idle_rows() {
         const double cap = p.config.model.attn_logit_softcapping;
         return cap == 0 || cap > p.config.qk_clip_threshold;
       });
+  add({"diloco."}, "--diloco-sync-steps", [](const RunPlan& p) { return p.config.diloco.enabled(); });
   add({"optim.start_weight_decay", "optim.end_weight_decay"}, "--weight-decay-incr-style linear or cosine",
       [](const RunPlan& p) { return p.config.weight_decay_style != WeightDecayStyle::kConstant; });
   add_typed({"optim.weight_decay"},
@@ -196,7 +197,7 @@ std::vector<IdleRow> make_idle_rows() {
 bool idles_by(const IdleRow& row, const std::string& key) {
   // The settings that switch these features on are never without effect.
   if (key == "moe.num_experts" || key == "mla.kv_lora_rank" || key == "linear_attention.type" ||
-      key == "yarn.scaling_factor")
+      key == "yarn.scaling_factor" || key == "diloco.sync_steps")
     return false;
   return row.key.ends_with('.') ? key.starts_with(row.key) : key == row.key;
 }

@@ -22,6 +22,7 @@ TrainConfig on_one_rank(TrainConfig c) {
   c.grad_sync = plain.grad_sync;
   c.recompute_granularity = plain.recompute_granularity;
   c.recompute_num_layers = 0;
+  c.diloco = plain.diloco;
   c.gpus_per_node = 0;
   c.inject.clear();
   c.micro_batch_size = 0;
@@ -37,6 +38,13 @@ bool loss_depends_on_dp(const TrainConfig& config) {
 TrainConfig reference_layout(const TrainConfig& config) {
   const RunPlan plan = resolve(config);
   TrainConfig c = on_one_rank(config);
+  if (config.diloco.enabled()) {
+    c.diloco = config.diloco;
+    c.diloco.replicas = plan.gradient_groups();
+    c.parallel.world = c.parallel.dp = loss_depends_on_dp(config) ? plan.dp() : plan.gradient_groups();
+    c.num_microbatches = plan.num_microbatches * plan.dp() / c.parallel.dp;
+    return c;
+  }
   if (!loss_depends_on_dp(config) || plan.dp() == 1) return c;
   c.num_microbatches = plan.num_microbatches;
   // In 16 bits the gradient of all tokens at once is rounded fewer times than the gradients of several ranks.

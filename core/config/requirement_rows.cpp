@@ -208,7 +208,7 @@ void add_sharding(std::vector<Requirement>& rows) {
   rows.push_back(
       {.feature = {.settings = {{"parallel.replicas", "2"}},
                    .surroundings = {{"parallel.dp", "4"}, {"parallel.zero_stage", "1"}},
-                   .requested_by = [](const TrainConfig& c) { return c.parallel.replicas > 1; }},
+                   .requested_by = [](const TrainConfig& c) { return c.parallel.replicas > 1 && !c.diloco.enabled(); }},
        .excludes = Feature{.settings = {{"parallel.zero_stage", "0"}},
                            .requested_by =
                                [](const TrainConfig& c) { return !zero_stage_row(resolve_zero_stage(c)).optimizer; },

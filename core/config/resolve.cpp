@@ -7,6 +7,7 @@
 #include "core/base/utf8.h"
 #include "core/config/context_choice.h"
 #include "core/config/data_choice.h"
+#include "core/config/diloco/diloco_choice.h"
 #include "core/config/loss_scale_choice.h"
 #include "core/config/lr_choice.h"
 #include "core/config/pipeline_layout.h"
@@ -188,8 +189,9 @@ void fill_batch(RunPlan& plan) {
 // Checks HSDP groups, each of which shards all states.
 void check_replicas(const RunPlan& plan) {
   const TrainConfig& config = plan.config;
-  RANKLAB_CHECK(config.parallel.replicas == 1 || plan.mesh.size(Axis::kDpShard) > 1, ErrorKind::kInvalidArgument,
-                .where = "config", .what = "every sharding group would have one rank",
+  const bool may_be_alone = config.parallel.replicas == 1 || config.diloco.enabled();
+  RANKLAB_CHECK(may_be_alone || plan.mesh.size(Axis::kDpShard) > 1, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "every sharding group would have one rank",
                 .got = "--num-distributed-optimizer-instances " + std::to_string(config.parallel.replicas) + ", dp " +
                        std::to_string(plan.replicas()),
                 .want = "fewer groups than data-parallel ranks", .fix = "use --zero-stage 0 for plain replicas");
@@ -249,6 +251,7 @@ RunPlan resolve(const TrainConfig& asked) {
   PrecisionSettings precision = settle_precision(config);
   config.parallel.kv_copies = config.model.kv_copies(config.parallel.tp);
   config.parallel.cp_heads = head_exchange_ranks(config);
+  settle_diloco(config);
   RunPlan plan{.config = config, .mesh = DeviceMesh(config.parallel), .profile = profile_of(config)};
   plan.config.parallel = plan.mesh.dims();
   check_threads(plan);

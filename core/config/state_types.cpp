@@ -87,6 +87,7 @@ StateTypes state_types(const RunPlan& plan) {
   types.exp_avg_sq = chosen(p.exp_avg_sq_dtype, types.exp_avg_sq);
   check(types, c);
   if (sgd) types.exp_avg = types.exp_avg_sq = usual.exp_avg;
+  if (c.diloco.enabled()) types.outer_numbers = c.diloco.sync_delay > 0 ? 3 : 2;
   return types;
 }
 

@@ -3,6 +3,7 @@
 // either, 16-bit parameters get fp32 main parameters and moments, and gradients have the dtype of the parameters.
 // Updates are computed in fp32 (or fp64) whatever dtype is stored. Torch-free. Thread rule: plain data.
 #pragma once
+#include <algorithm>
 #include <optional>
 
 #include "core/base/dtype.h"
@@ -19,15 +20,18 @@ struct StateTypes {
   DType exp_avg_sq = DType::kFloat32;
   int moments = 2;               // number of moments: 2 for AdamW, 1 or 0 for SGD; exp_avg comes first
   int matrix_moments = moments;  // the same for hidden matrices (core/spec/hidden_matrix.h): 1 for Muon
+  // DiLoCo: outer parameters, their momentum, and with a delay the mean movement, in fp32 or fp64
+  int outer_numbers = 0;
 
   bool operator==(const StateTypes&) const = default;
   bool has_masters() const { return main_params != params; }
   int64_t param_bytes() const { return size_bytes(params); }
   int64_t grad_bytes() const { return size_bytes(main_grads); }
   int64_t moment_bytes(bool hidden_matrix = false) const;
-  // Bytes of optimizer state per element: the moments, and the main parameter if there is one.
+  int64_t outer_bytes() const { return outer_numbers * std::max(size_bytes(main_params), size_bytes(DType::kFloat32)); }
+  // Bytes of optimizer state per element: the moments, the main parameter if there is one, and DiLoCo's.
   int64_t optimizer_bytes(bool hidden_matrix = false) const {
-    return moment_bytes(hidden_matrix) + (has_masters() ? size_bytes(main_params) : 0);
+    return moment_bytes(hidden_matrix) + (has_masters() ? size_bytes(main_params) : 0) + outer_bytes();
   }
 };
 

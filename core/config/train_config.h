@@ -13,6 +13,7 @@
 #include "core/base/zero_stage.h"
 #include "core/comm/backend.h"
 #include "core/comm/device_mesh.h"
+#include "core/config/diloco/diloco_config.h"
 #include "core/config/precision_config.h"
 #include "core/config/settings/sentinel_rules.h"
 #include "core/optim/lr_decay.h"
@@ -139,6 +140,8 @@ struct TrainConfig {
   double qk_clip_alpha = 0.5;
   double qk_clip_threshold = 100;
 
+  DilocoConfig diloco;
+
   // Data-parallel gradient reduction.
   bool overlap_grad_reduce = true;
   GradSync grad_sync = GradSync::kStep;  // how often gradients are reduced
@@ -250,6 +253,8 @@ struct RunPlan {
 
   int dp() const { return mesh.size(Axis::kDp); }
   int replicas() const { return mesh.size(mesh.replica_axis()); }  // number of replicas of each dense parameter
+  // Number of groups of ranks that train on gradients of their own part of the batch: DiLoCo's replicas, else one.
+  int gradient_groups() const { return config.diloco.enabled() ? config.parallel.replicas : 1; }
   const ZeroStage& zero() const { return zero_stage_row(zero_stage); }
   int gpus_per_node() const { return config.gpus_per_node > 0 ? config.gpus_per_node : profile.gpus_per_node; }
   // Whether kernels are timed like those of another training software.

@@ -128,6 +128,7 @@ void ParityRecorder::start(RankContext& ctx, CausalLm& model, RankOptimizer* opt
   ctx_ = &ctx;
   model_ = &model;
   optimizer_ = optimizer;
+  records_ = plan_.gradient_groups() == 1 || ctx.coordinate(Axis::kDpReplica) == 0;
 }
 
 void ParityRecorder::perturb_weights() {

@@ -49,7 +49,7 @@ class ParityRecorder final : public ModuleHook, public BatchWatch, public Update
   }
   void keep_activation(ParityPhase phase, const std::string& path, const char* kind, const at::Tensor& tensor);
   bool has(const TensorKey& key, const GlobalSlice& slice) const;
-  bool wants(const TensorKey& key) const { return !wanted_ || wanted_(key); }
+  bool wants(const TensorKey& key) const { return records_ && (!wanted_ || wanted_(key)); }
   void perturb_weights();
   void keep_shards_of_weights();
 
@@ -63,6 +63,7 @@ class ParityRecorder final : public ModuleHook, public BatchWatch, public Update
   std::vector<BatchWatch*> watches_{this};
   std::function<int64_t()> no_clock_ = [] { return int64_t{0}; };
   RankContext* ctx_ = nullptr;
+  bool records_ = true;  // of DiLoCo's replicas, the first is compared with the first of the other run
   CausalLm* model_ = nullptr;
   RankOptimizer* optimizer_ = nullptr;
   int64_t step_ = -1;

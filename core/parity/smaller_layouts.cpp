@@ -40,13 +40,16 @@ constexpr Change kChanges[] = {
        c.context_sizes.clear();
        c.sep = 0;
      }},
-    {"dp", "--dp 1", [](const RunPlan& plan) { return plan.dp() > 1 && !loss_depends_on_dp(plan.config); },
+    {"dp", "--dp 1",  // of each DiLoCo replica
+     [](const RunPlan& plan) { return plan.dp() > plan.gradient_groups() && !loss_depends_on_dp(plan.config); },
      [](TrainConfig& c, const RunPlan& plan) {
-       c.parallel.world /= plan.dp();
+       const int fewer = plan.dp() / plan.gradient_groups();
+       c.parallel.world /= fewer;
        c.parallel.dp = 0;
        c.parallel.replicas = 1;
+       c.diloco.replicas = plan.config.diloco.enabled() ? plan.gradient_groups() : 0;
        c.grad_sync = TrainConfig{}.grad_sync;
-       c.num_microbatches = plan.num_microbatches * plan.dp();
+       c.num_microbatches = plan.num_microbatches * fewer;
      }},
     {"pp", "--pp 1", [](const RunPlan& plan) { return plan.mesh.size(Axis::kPp) > 1; }, without_pipeline},
     {"ep", "--ep 1", [](const RunPlan& plan) { return plan.mesh.size(Axis::kEp) > 1; },

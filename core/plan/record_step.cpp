@@ -202,7 +202,36 @@ StepRecord record_slowest(const RunPlan& plan, const ShapeWorldMaker& make_world
   return record;
 }
 
+// Between outer updates of DiLoCo.
+RunPlan without_outer_update(RunPlan plan) {
+  DilocoConfig& c = plan.config.diloco;
+  c.sync_steps = (kSteps + 1) * c.fragments;
+  c.sync_delay = 0;
+  return plan;
+}
+
+// DiLoCo's outer updates are averaged over the steps between them. Fragments count as equal.
+StepRecord record_mean(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
+                       Recording how, const std::vector<ReplicaDocuments>& replicas) {
+  const DilocoConfig& diloco = plan.config.diloco;
+  if (!diloco.enabled()) return record_slowest(plan, make_world, own, how, replicas);
+  StepRecord record = record_slowest(without_outer_update(plan), make_world, own, how, replicas);
+  const StepRecord updated = record_slowest(with_outer_update(plan), make_world, own, how, replicas);
+  record.outer_update_ns = std::max<int64_t>(updated.step_ns - record.step_ns, 0);
+  record.outer_ns = record.outer_update_ns * diloco.fragments / diloco.sync_steps;
+  record.step_ns += record.outer_ns;
+  record.keep_fuller(updated);
+  return record;
+}
+
 }  // namespace
+
+RunPlan with_outer_update(RunPlan plan) {
+  DilocoConfig& c = plan.config.diloco;
+  c.sync_steps = kSteps * c.fragments;
+  c.sync_delay = std::min<int64_t>(c.sync_delay, kSteps - 1);
+  return plan;
+}
 
 RunPlan plan_to_record(RunPlan plan) {
   TrainConfig& c = plan.config;
@@ -230,13 +259,13 @@ RunPlan plan_to_record(RunPlan plan) {
 
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
                        FirstStep first) {
-  return record_slowest(plan, make_world, own, {.first = first}, {});
+  return record_mean(plan, make_world, own, {.first = first}, {});
 }
 
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, RepeatedCalls calls) {
   RuntimeComponents parts = default_parts();
   const Recording how = {.calls = calls};
-  if (!plan.config.documents.reset_attention_mask) return record_slowest(plan, make_world, parts, how, {});
+  if (!plan.config.documents.reset_attention_mask) return record_mean(plan, make_world, parts, how, {});
   RunPlan as_known = plan;
   std::vector<ReplicaDocuments> replicas;
   std::string unknown;
@@ -250,7 +279,7 @@ StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, R
     as_known.config.documents.reset_attention_mask = false;
     unknown = error.what();
   }
-  StepRecord record = record_slowest(as_known, make_world, parts, how, replicas);
+  StepRecord record = record_mean(as_known, make_world, parts, how, replicas);
   record.documents_unknown = unknown;
   return record;
 }

@@ -14,6 +14,9 @@ namespace ranklab {
 // traced.
 RunPlan plan_to_record(RunPlan plan);
 
+// With DiLoCo, a plan whose second step ends with the outer update of the first fragment.
+RunPlan with_outer_update(RunPlan plan);
+
 // With the default parts, or a program's own model, optimizer and schedule. Of the data, only the documents in batches
 // are read, and only if attention stays within documents; data that cannot be opened is ignored
 // (StepRecord::documents_unknown). Throws what a rank of the run throws.

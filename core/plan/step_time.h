@@ -23,6 +23,8 @@ struct StepTime {
   double hidden_ns = 0;   // time by which compute is longer because of concurrent collectives
   double pieces_ns = 0;   // sending updated parameters one by one
   double slowest_ns = 0;  // waiting for the slowest of many GPUs
+  double outer_ns = 0;    // outer updates of DiLoCo, averaged over steps
+  double outer_update_ns = 0;
   double exposed_total_ns() const;
 };
 

@@ -78,7 +78,12 @@ struct OwnedState {
   int64_t begin = 0, end = 0;                               // range of its local elements, row-major
   at::Tensor weight;                                        // the parameter's data, or its main parameter if it has one
   std::vector<std::pair<std::string, at::Tensor>> moments;  // "exp_avg", "exp_avg_sq"; empty: none are kept
+  // In a checkpoint of a DiLoCo run: what each replica has for itself, its weight and the moments of its optimizer. The
+  // weight and the moments above are then those of the outer optimizer, which all replicas share.
+  std::vector<std::pair<std::string, at::Tensor>> of_replica = {};
 };
+// The name in `of_replica` of a replica's own weight.
+inline constexpr char kReplicaWeight[] = "replica_weight";
 
 // An update that an optimizer is about to perform, or has performed. `pieces` are what this rank updates: parameters,
 // or with a ZeRO stage pieces of them (flat, with the partition of the whole). Their gradients are already reduced over
@@ -122,6 +127,8 @@ class RankOptimizer {
   virtual ~RankOptimizer() = default;
   // This rank's part: with a ZeRO stage its shards, else every parameter (data-parallel peers have the same).
   virtual std::vector<OwnedState> owned_state() { return {}; }
+  // What a checkpoint stores, and loading writes into.
+  virtual std::vector<OwnedState> saved_state() { return owned_state(); }
   // The buckets in which gradients are reduced or sharded; empty if this implementation does not report them.
   virtual std::vector<GradBucket> grad_buckets() const { return {}; }
   virtual int64_t updates() const { return 0; }
@@ -131,9 +138,10 @@ class RankOptimizer {
   virtual ZeroCounters zero_counters() const { return {}; }
   // The observers of updates that are not skipped; null: this implementation has none.
   virtual UpdateWatches* update_watches() { return nullptr; }
-  // Collective. Call after owned_state() was written into: copies main parameters to parameters and gathers peers'
-  // shards.
+  // Collective. Call after owned_state() or saved_state() was written into: copies main parameters to parameters and
+  // gathers peers' shards.
   virtual void restored(int64_t /*updates*/, const SkippedSteps& /*skipped*/) {}
+  virtual void set_step(int64_t /*step*/) {}  // number of the step that begins; without a call, they count from 0
   virtual void begin_step(int64_t num_microbatches) = 0;
   virtual void set_weight_decay(double /*weight_decay*/) {}  // for the step's update
   // Called before and after each backward (or part of one) of a microbatch in one of the rank's stages.

@@ -172,6 +172,7 @@ class RuntimeEngine::RankLoop {
     recorder_.hold_at(BoundaryKind::kStepBegin);
     if (leads()) each_hook([&](Hook& hook) { hook.on_step_begin(step); });
     LossScaler* const scaler = optimizer_->loss_scaler();
+    optimizer_->set_step(step);
     const double lr = lr_schedule_.at(step, optimizer_->skipped());
     optimizer_->set_weight_decay(weight_decay_.at(step, optimizer_->skipped()));
     const double scale = scaler ? scaler->scale() : 0;

@@ -16,6 +16,7 @@
 #include "core/parallel/data/grad_reducer.h"
 #include "core/parallel/tensor/shared_grads.h"
 #include "core/precision/precision_policy.h"
+#include "core/runtime/outer_optimizer.h"
 #include "core/runtime/provide.h"
 #include "core/runtime/qk_clip_pieces.h"
 #include "core/runtime/rank_matrices.h"
@@ -36,8 +37,8 @@ class ReducedOptimizer : public RankOptimizer {
         parameters_(taken_from(model, plan)),
         clip_grad_(plan.config.clip_grad),
         dense_(sharing(injected(InjectedBug::kDenseOverEdp) ? Axis::kEdp : ctx.replica_axis(), Axis::kDpShard,
-                       Axis::kDpReplica)),
-        experts_(sharing(Axis::kEdp, Axis::kEdpShard, Axis::kEdpReplica)),
+                       Axis::kDpReplica, plan.config.diloco.enabled())),
+        experts_(sharing(Axis::kEdp, Axis::kEdpShard, Axis::kEdpReplica, plan.config.diloco.enabled())),
         reducer_(of_kind(parameters_, false), ctx.comm(dense_.axis),
                  ctx.size(Axis::kTp) > 1 ? &ctx.comm(Axis::kTp) : nullptr, reducer_options(plan, dense_)),
         expert_reducer_(of_kind(parameters_, true), ctx.comm(experts_.axis), nullptr, reducer_options(plan, experts_)),
@@ -226,7 +227,9 @@ class ReducedOptimizer : public RankOptimizer {
   };
   // HSDP: groups of neighbours shard, and their shards are all-reduced over the groups. Where a shard group has one
   // rank (experts with few edp ranks) ranks keep whole replicas.
-  Sharing sharing(Axis all, Axis shard, Axis replica) {
+  // With DiLoCo such a group is a replica, which reduces gradients alone (outer_optimizer.h).
+  Sharing sharing(Axis all, Axis shard, Axis replica, bool alone) {
+    if (alone) return {.axis = shard};
     if (ctx_.size(replica) == 1) return {.axis = all};
     if (ctx_.size(shard) == 1) return {.axis = all, .shares = false};
     return {.axis = shard, .replicas = &ctx_.comm(replica)};
@@ -340,7 +343,8 @@ class ReducedOptimizerRuntime : public OptimizerRuntime {
   explicit ReducedOptimizerRuntime(MakeOptimizer make) : make_(std::move(make)) {}
   bool makes_values() const override { return true; }
   std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
-    return std::make_unique<ReducedOptimizer>(model, ctx, plan, make_);
+    auto optimizer = std::make_unique<ReducedOptimizer>(model, ctx, plan, make_);
+    return plan.config.diloco.enabled() ? with_outer_updates(std::move(optimizer), ctx, plan) : std::move(optimizer);
   }
 
  private:

@@ -13,12 +13,14 @@ class WrappedOptimizer : public RankOptimizer {
  public:
   explicit WrappedOptimizer(std::unique_ptr<RankOptimizer> inner) : inner_(std::move(inner)) {}
   std::vector<OwnedState> owned_state() override { return inner_->owned_state(); }
+  std::vector<OwnedState> saved_state() override { return inner_->saved_state(); }
   std::vector<GradBucket> grad_buckets() const override { return inner_->grad_buckets(); }
   int64_t updates() const override { return inner_->updates(); }
   ZeroCounters zero_counters() const override { return inner_->zero_counters(); }
   UpdateWatches* update_watches() override { return inner_->update_watches(); }
   SkippedSteps skipped() const override { return inner_->skipped(); }
   void restored(int64_t updates, const SkippedSteps& skipped) override { inner_->restored(updates, skipped); }
+  void set_step(int64_t step) override { inner_->set_step(step); }
   void begin_step(int64_t num_microbatches) override { inner_->begin_step(num_microbatches); }
   void set_weight_decay(double weight_decay) override { inner_->set_weight_decay(weight_decay); }
   void begin_pass(const GradPass& pass) override { inner_->begin_pass(pass); }

@@ -11,8 +11,8 @@ void TypeChecker::add(const TypedParameter& parameter) {
   RankPartitions& partitions = state_->partitions();
   State::Gradient gradient{.parameter = parameter, .forward = {}};
   if (!parameter.pipeline_ranks.empty()) gradient.copies = partitions.copies(parameter.pipeline_ranks);
-  PartitionId same =
-      partitions.join(partitions.groups(parameter.is_expert ? Axis::kEdp : state_->replicas), gradient.copies);
+  PartitionId same = partitions.join(
+      partitions.groups(parameter.is_expert ? state_->replicas.expert : state_->replicas.dense), gradient.copies);
   if (!parameter.split) same = partitions.join(same, partitions.groups(parameter.is_expert ? Axis::kEtp : Axis::kTp));
   gradient.forward.same = same;
   state_->tensors.set(parameter.data, {gradient.forward}, true);
@@ -139,8 +139,11 @@ void TypeChecker::check_norm() {
   if (partitions.ranks() == 1) return;
   for (const auto& [parameter, gradient] : state_->gradients) {
     if (!gradient.is_counted) continue;
-    const PartitionId reached = partitions.join(
+    PartitionId reached = partitions.join(
         gradient.counted, partitions.within(gradient.once, gradient.counted) ? gradient.type->same : gradient.once);
+    // Each DiLoCo replica clips by a norm of its own.
+    if (state_->replicas.dense == Axis::kDpShard)
+      reached = partitions.join(reached, partitions.groups(Axis::kDpReplica));
     if (reached == RankPartitions::kTogether || partitions.within(RankPartitions::kTogether, reached)) continue;
     state_->fault({.axis = state_->rules.missing(RankPartitions::kTogether, reached, gradient.parameter.is_expert),
                    .got = "each rank of an axis clips by a norm of its own part",

@@ -46,7 +46,8 @@ void TypeChecker::State::fault(const TypeFault& wrong, std::string what, const s
                .fix = wrong.fix});
 }
 
-TypeChecker::TypeChecker(RankPartitions partitions, Axis replicas, int global_rank, std::shared_ptr<TypeReport> report)
+TypeChecker::TypeChecker(RankPartitions partitions, ReplicaAxes replicas, int global_rank,
+                         std::shared_ptr<TypeReport> report)
     : state_(std::make_unique<State>(std::move(partitions), replicas, global_rank, std::move(report))) {
   type_watch_of_thread = this;
 }

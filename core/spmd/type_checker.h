@@ -26,10 +26,15 @@ struct TypedParameter {
   std::vector<int> pipeline_ranks = {};  // the ranks that hold copies, if there are several
 };
 
+// The axes whose ranks hold the same parameter and sum its gradient.
+struct ReplicaAxes {
+  Axis dense = Axis::kDp, expert = Axis::kEdp;
+};
+
 class TypeChecker final : public TypeWatch {
  public:
   // `partitions`: of the run's mesh.
-  TypeChecker(RankPartitions partitions, Axis replicas, int global_rank, std::shared_ptr<TypeReport> report);
+  TypeChecker(RankPartitions partitions, ReplicaAxes replicas, int global_rank, std::shared_ptr<TypeReport> report);
   ~TypeChecker() override;
   TypeChecker(const TypeChecker&) = delete;
   TypeChecker& operator=(const TypeChecker&) = delete;

@@ -37,7 +37,7 @@ struct TypeChecker::State {
     int reduction = 0;  // index of the step's reduction for which the bucket was made
   };
 
-  State(RankPartitions of_mesh, Axis its_replicas, int rank, std::shared_ptr<TypeReport> its_report)
+  State(RankPartitions of_mesh, ReplicaAxes its_replicas, int rank, std::shared_ptr<TypeReport> its_report)
       : rules(std::move(of_mesh)),
         replicas(its_replicas),
         global_rank(rank),
@@ -93,7 +93,7 @@ struct TypeChecker::State {
   }
 
   TypeRules rules;
-  Axis replicas;
+  ReplicaAxes replicas;
   int global_rank;
   std::shared_ptr<TypeReport> report;
   TypedTensors tensors;

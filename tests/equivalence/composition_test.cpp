@@ -32,6 +32,11 @@ const std::set<std::string> kRefused = {
     "layout dp 4 x pp 2 in two groups with ZeRO 0",
     "layout dp 4 in two groups with experts over all ranks",
     "layout dp 4 x pp 2 in two groups with experts over all ranks",
+    "layout dp 2 x tp 2 in two replicas, each step with schedule dualpipe",
+    "layout dp 2 x tp 2 in two replicas, each step with experts over all ranks",
+    "layout dp 4 in two replicas, in fragments with schedule dualpipe",
+    "layout dp 4 in two replicas, in fragments with experts over all ranks",
+    "layout dp 4 x pp 2 in two replicas, each step with experts over all ranks",
     "schedule dualpipe with growing batches yes",  // two microbatches at first, and it wants four
     "schedule zb-h1 with expert overlap yes",
     "schedule zb-v with expert overlap yes",
@@ -40,6 +45,7 @@ const std::set<std::string> kRefused = {
 // Constraints between numbers, which are not rows of the table.
 const std::set<std::string> kNumbers = {
     "the groups that shard optimizer states do not divide the ranks with the same experts",
+    "each DiLoCo replica needs all experts",
 };
 
 // The reason of schedules that run all forwards before all backwards, which only the whole list has.

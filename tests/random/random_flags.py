@@ -280,6 +280,15 @@ def draw_layout(draw, layers, heads, experts):
     return dp
 
 
+def with_diloco(draw, flags, replicas):
+    """Replicas instead of groups that shard."""
+    fragments, interval = draw.pick(1, 1, 2), draw.pick(1, 2, 3)
+    diloco = {"sync-steps": fragments * interval, "replicas": replicas, "fragments": fragments,
+              "sync-delay": draw.pick(*range(interval)), "update-alpha": draw.pick(0, 0, 0.5)}
+    return [*(flag for flag in flags if flag[0] != "--num-distributed-optimizer-instances"),
+            *([f"--diloco-{name}", str(value)] for name, value in diloco.items())]
+
+
 def scaled(flags, factor):
     """The same model, so many times as wide and long: small tensors that a plan leaves out weigh less."""
     sizes = {"--hidden-size", "--ffn-hidden-size", "--seq-length", "--moe-ffn-hidden-size", "--window-size", "--moe-shared-expert-intermediate-size", "--moe-latent-size", "--kv-lora-rank", "--q-lora-rank", "--qk-head-dim", "--qk-pos-emb-head-dim", "--v-head-dim", "--kv-channels"}

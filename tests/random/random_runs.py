@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 
-from random_flags import Draw, draw_layout, draw_model, scaled, words
+from random_flags import Draw, draw_layout, draw_model, scaled, with_diloco, words
 
 REFUSED = 2  # the program's exit code for settings that do not fit together
 MOST_DRAWS = 40
@@ -67,7 +67,9 @@ def drawn(seed):
     draw.add("--mbs", sequences)
     draw.add("--num-microbatches", microbatches)
     draw.add("--gbs", dp * sequences * microbatches)
-    return draw, [*draw.flags, ["--mock-data"], ["--seed", str(seed)]]
+    flags, apart = [*draw.flags, ["--mock-data"], ["--seed", str(seed)]], Draw(-1 - seed)
+    replicas = [number for number in (2, 3, 4) if dp % number == 0]
+    return draw, with_diloco(apart, flags, apart.pick(*replicas)) if replicas and apart.chance(0.25) else flags
 
 
 def draw_precision(draw):
@@ -102,7 +104,10 @@ def check_plan(program, seed):
     # Plans are of steps whose gradients are clipped.
     arguments = [*words(flags), "--clip-grad", "0.001", *draw_precision(draw), "--efficiency", draw.pick("datasheet", "measured")]
     estimate = program.data("train", *arguments, "--dry-run")["estimate"]
-    planned, ran = estimate["virtual_step_ms"], program.steps(*arguments, "--train-iters", "2")[-1]["virtual_step_ms"]
+    # Outer updates of DiLoCo are averaged over the steps between them.
+    period = next((int(value) for name, value in flags if name == "--diloco-sync-steps"), 1)
+    steps = program.steps(*arguments, "--train-iters", str(period + 1))[1:]
+    planned, ran = estimate["virtual_step_ms"], sum(step["virtual_step_ms"] for step in steps) / period
     if abs(planned / ran - 1) > estimate["tolerance"]:
         raise Different(f"a step is planned to take {planned} ms and takes {ran} (tolerance {estimate['tolerance']})")
 
@@ -121,11 +126,14 @@ def check_resume(program, seed):
     model = [*words(draw.flags), "--mock-data", "--seed", str(seed)]
     if "global_aux_loss" in model:
         raise Refused("this loss is of what all data-parallel ranks' microbatches have together, so layouts differ")
-    layouts = []
+    drawn_layouts, dp = [], []
     for _ in range(2):
         draw.flags = []
-        draw_layout(draw, *sizes)
-        layouts.append(words(draw.flags))
+        dp.append(draw_layout(draw, *sizes))
+        drawn_layouts.append(draw.flags)
+    if dp[0] % 2 == 0 and dp[1] % 2 == 0 and Draw(-1 - seed).chance(0.5):
+        drawn_layouts = [with_diloco(Draw(-1 - seed), flags, 2) for flags in drawn_layouts]
+    layouts = [words(flags) for flags in drawn_layouts]
     shared = [*model, "--params-dtype", "fp64", "--gbs", "12", "--mbs", "1", "--train-iters", "4"]
     for layout in layouts:
         program.run("train", *shared, *layout, "--dry-run")

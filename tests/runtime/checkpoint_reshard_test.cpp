@@ -67,6 +67,47 @@ TEST(Reshard, AllPairsOfLayoutsWithMuon) {
   check_pairs(kDense, layouts, "muon");
 }
 
+const Settings kTwoReplicas = {
+    {"diloco.replicas", "2"}, {"diloco.sync_steps", "4"}, {"diloco.fragments", "2"}, {"diloco.sync_delay", "1"}};
+
+TEST(Reshard, AllPairsOfLayoutsWithDiloco) {
+  const std::vector<Settings> layouts = {layout(2, 1, 1, kTwoReplicas), layout(4, 2, 1, kTwoReplicas),
+                                         layout(4, 1, 2, kTwoReplicas), layout(4, 1, 1, zero(1) + kTwoReplicas),
+                                         layout(8, 2, 1, zero(3) + kTwoReplicas)};
+  check_pairs(kDense, layouts, "diloco");
+}
+
+// A replica that the checkpoint does not have continues like the first one, and without DiLoCo there was one state.
+TEST(Reshard, OtherNumbersOfReplicasContinue) {
+  const Settings all = kTinyRun + kDense;
+  const auto path = [](const std::string& name) { return temporary_path("ranklab_replicas_" + name); };
+  const auto trained = [&](Settings more, const std::string& to) { return train(all + std::move(more) + saving(to)); };
+  const auto tensor = [](const std::string& run, const std::string& name) {
+    const Checkpoint checkpoint(checkpoint_named(run));
+    const TensorSlice whole = whole_slice(checkpoint.tensor(name).shape);
+    std::vector<float> values(static_cast<size_t>(whole.elements()));
+    checkpoint.read(name, whole, std::as_writable_bytes(std::span(values)));
+    return values;
+  };
+  const std::string two = path("two"), four = path("four"), plain = path("plain"), plain_two = path("plain_two");
+  trained(layout(2, 1, 1, kTwoReplicas), two);
+  Settings of_four = kTwoReplicas;
+  of_four[0].second = "4";
+  EXPECT_EQ(trained(layout(4, 1, 1, of_four) + loading(two), four)->loaded.find("no optimizer states"),
+            std::string::npos);
+  const std::string name = "/layers.1.mlp.down.weight";
+  for (const std::string kind : {"exp_avg", kReplicaWeight}) {
+    EXPECT_NE(tensor(two, kind + ".0" + name), tensor(two, kind + ".1" + name));
+    EXPECT_EQ(tensor(four, kind + ".1" + name), tensor(two, kind + ".1" + name));
+    EXPECT_EQ(tensor(four, kind + ".3" + name), tensor(two, kind + ".0" + name));
+  }
+  trained(layout(2, 1, 1), plain);
+  trained(layout(2, 1, 1, kTwoReplicas) + loading(plain), plain_two);
+  EXPECT_EQ(tensor(plain_two, "exp_avg.1" + name), tensor(plain, "exp_avg" + name));
+  EXPECT_EQ(tensor(plain_two, kReplicaWeight + (".1" + name)), tensor(plain, "weight" + name));
+  EXPECT_EQ(tensor(plain_two, "weight" + name), tensor(plain, "weight" + name));
+}
+
 TEST(Reshard, AllPairsOfLayoutsWithExperts) {
   const auto experts = [](int ep, int etp, Settings more = {}) {
     return Settings{{"parallel.ep", std::to_string(ep)}, {"parallel.etp", std::to_string(etp)}} + std::move(more);

@@ -35,6 +35,16 @@ std::vector<Case> cases() {
                       {"parallel.world_size", "4"},
                       {"parallel.zero_stage", "2"},
                       {"parallel.replicas", "2"}})},
+      // Saved while the first fragment's synchronization runs.
+      {"diloco", dense({{"parallel.dp", "4"},
+                        {"parallel.world_size", "4"},
+                        {"parallel.zero_stage", "2"},
+                        {"train.bf16", "true"},
+                        {"diloco.replicas", "2"},
+                        {"diloco.sync_steps", "8"},
+                        {"diloco.fragments", "2"},
+                        {"diloco.sync_delay", "2"},
+                        {"diloco.update_alpha", "0.25"}})},
       {"bf16", dense({{"parallel.tp", "2"}, {"parallel.world_size", "2"}, {"train.bf16", "true"}})},
       {"bf16zero1",
        dense(
@@ -300,6 +310,8 @@ TEST(Checkpoints, NothingIsWrittenTwice) {
       four + kDense + zero + groups,
       four + kMoe + zero + groups,
       four + kMoe + zero + groups + Settings{{"parallel.ep", "2"}},
+      four + kDense + Settings{{"diloco.sync_steps", "2"}, {"diloco.replicas", "2"}},
+      four + kMoe + zero + Settings{{"diloco.sync_steps", "2"}, {"diloco.replicas", "2"}, {"parallel.ep", "2"}},
       four + kDense +
           Settings{{"parallel.pp", "2"}, {"parallel.pipeline_schedule", "dualpipe"}, {"train.num_microbatches", "4"}}};
   for (size_t i = 0; i < all.size(); ++i) {

@@ -1,10 +1,8 @@
 // Virtual time of a run that resumes from a checkpoint: loading is before the first step, not in it.
 #include "tests/runtime/checkpoint_run.h"
 
-namespace ranklab {
+namespace ranklab::checkpoint_runs {
 namespace {
-
-using namespace checkpoint_runs;  // NOLINT: the helpers of checkpoint_run.h
 
 // Ranks gather the parameters of the shards that they have loaded.
 TEST(ResumeTime, TheFirstStepTakesItsOwnAlone) {
@@ -23,4 +21,4 @@ TEST(ResumeTime, TheFirstStepTakesItsOwnAlone) {
 }
 
 }  // namespace
-}  // namespace ranklab
+}  // namespace ranklab::checkpoint_runs

@@ -19,7 +19,7 @@ class Checker : public testing::Test {
   // dp 2 x tp 2
   DeviceMesh mesh{{.world = 4, .tp = 2, .dp = 2}};
   std::shared_ptr<TypeReport> report = std::make_shared<TypeReport>();
-  TypeChecker checker{RankPartitions(mesh), Axis::kDp, 0, report};
+  TypeChecker checker{RankPartitions(mesh), {}, 0, report};
 
   static at::Tensor numbers() { return at::ones({4, 4}); }
   at::Tensor partial_over(Axis axis) {
@@ -61,7 +61,7 @@ TEST(CheckerInAScope, IsToldOfOperators) {
   for (int i = 0; i < 5; ++i) x = x * 2.0;
   const DeviceMesh mesh({.world = 2, .tp = 2});
   const auto report = std::make_shared<TypeReport>();
-  TypeChecker checker{RankPartitions(mesh), Axis::kDp, 0, report};
+  TypeChecker checker{RankPartitions(mesh), {}, 0, report};
   checker.is_same_over(x, {});
   checker.is_partial_over(x, Axis::kTp);
   at::silu(x);
@@ -330,6 +330,27 @@ TEST_F(Gradients, TheNormIsTheSameOnAllRanks) {
   checker.counted(name_, /*first_only=*/false, Axis::kTp);
   checker.check_norm();
   EXPECT_EQ(axis_found(), "tp") << "the squares of other shards were not added";
+}
+
+// DiLoCo: gradients are summed, and norms are equal, within each replica of two tp ranks.
+TEST(ReplicaTypes, AreOfEachReplicaAlone) {
+  const DeviceMesh mesh({.world = 4, .tp = 2, .dp = 2, .replicas = 2});
+  const std::string name = "norm.weight";
+  for (const bool is_reduced : {true, false}) {
+    const auto report = std::make_shared<TypeReport>();
+    TypeChecker checker{RankPartitions(mesh), {Axis::kDpShard, Axis::kEdpShard}, 0, report};
+    const at::Tensor weight = at::ones({4, 4}), grad = at::ones({4, 4}), flat = at::empty({16});
+    checker.add({.name = name, .data = weight});
+    checker.is_same_over(grad, {});
+    checker.arrived(name, grad);
+    checker.begin_bucket(flat, {&name});
+    if (is_reduced) checker.called({.verb = Verb::kAllReduce, .input = flat, .output = flat}, mesh.group(Axis::kTp, 0));
+    checker.check_gradients();
+    checker.counted(name, /*first_only=*/is_reduced, Axis::kTp);
+    checker.check_norm();
+    EXPECT_EQ(report->findings().empty(), is_reduced);
+    for (const auto& finding : report->findings()) EXPECT_EQ(finding.axis, Axis::kTp);
+  }
 }
 
 TEST_F(Checker, WhatIsSharedIsUpdatedByTheSameNumbers) {

@@ -14,7 +14,9 @@ inline FeatureSpace composition_space() {
   std::vector<RunFeature> features = run_features();
   keep_choices(features, "layout",
                {"dp 4", "dp 2 x tp 2", "dp 2 x pp 2", "dp 2 x tp 2 x pp 2", "tp 2 x pp 4", "cp 4", "cp 2 x tp 2",
-                "dp 2 x cp 2 x pp 2", "cp 4 in two groups", "dp 4 in two groups", "dp 4 x pp 2 in two groups"});
+                "dp 2 x cp 2 x pp 2", "cp 4 in two groups", "dp 4 in two groups", "dp 4 x pp 2 in two groups",
+                "dp 2 x tp 2 in two replicas, each step", "dp 4 in two replicas, in fragments",
+                "dp 4 x pp 2 in two replicas, each step"});
   keep_choices(features, "context", {"p2p zigzag", "all_gather contiguous", "a2a stripe"});
   keep_choices(features, "experts", {"on each rank", "ep 2", "over all ranks", "etp 2"});
   if (!all_cases()) {

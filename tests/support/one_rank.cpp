@@ -6,7 +6,7 @@
 namespace ranklab {
 
 const TrainingRecord& OneRankRuns::of(const TrainConfig& config, const std::string& model) {
-  const TrainConfig alone = on_one_rank(config);
+  const TrainConfig alone = config.diloco.enabled() ? reference_layout(config) : on_one_rank(config);
   std::string key = model;
   for (const ConfigField& field : config_fields()) key += "\n" + field.get(alone);
   const auto known = runs_.find(key);

@@ -29,11 +29,26 @@ RunFeature models() {
   return feature;
 }
 
+// Two replicas that train on their own between outer updates.
+Choice in_replicas(const ParallelDims& split, const DilocoConfig& diloco, const std::string& how) {
+  return {name_of(split) + " in two replicas, " + how, [split, diloco](TrainConfig& c) {
+            c.parallel = split;
+            c.parallel.replicas = 2;
+            c.diloco = diloco;
+            c.diloco.replicas = 2;
+          }};
+}
+
 // HSDP needs at least two groups of at least two ranks.
 RunFeature layouts() {
   RunFeature feature{"layout", {}};
   for (const int world : {4, 8}) {
     for (const ParallelDims& split : every_split(world)) {
+      if (split.dp % 2 == 0) {
+        feature.choices.push_back(in_replicas(split, {.sync_steps = 1}, "each step"));
+        feature.choices.push_back(in_replicas(
+            split, {.sync_steps = 4, .fragments = 2, .sync_delay = 1, .update_alpha = 0.25}, "in fragments"));
+      }
       for (const int groups : {1, 2}) {
         if (groups == 2 && split.dp * split.cp < 4) continue;
         const auto change = [split, groups](TrainConfig& c) {

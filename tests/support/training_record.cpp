@@ -37,13 +37,17 @@ struct Recorder {
 // Records one rank's part of the run. Thread rule: its rank's thread.
 class RankRecorder {
  public:
-  RankRecorder(Recorder& recorder, CausalLm& model, const RunPlan& plan, int rank) : recorder_(recorder), rank_(rank) {
+  RankRecorder(Recorder& recorder, CausalLm& model, const RunPlan& plan, const RankContext& ctx)
+      : recorder_(recorder),
+        rank_(ctx.global_rank()),
+        // DiLoCo's replicas differ; the first is recorded.
+        is_recorded_(plan.gradient_groups() == 1 || ctx.coordinate(Axis::kDpReplica) == 0) {
     if (plan.zero_stage == 1 || plan.zero_stage == 2) gathered_ = model.registry().parameters();
   }
   void set_optimizer(RankOptimizer& optimizer) {
     optimizer_ = &optimizer;
     const UnseenScope unseen;
-    put_weights();  // before training
+    if (is_recorded_) put_weights();  // before training
   }
   void begin_step() { ++step_; }
 
@@ -51,7 +55,7 @@ class RankRecorder {
   void before_update(const std::vector<OptimizerState>& states, double factor) {
     if (step_ == 0) note_peak();
     const UnseenScope unseen;
-    if (!recorder_.keeps(step_)) return;
+    if (!recorder_.keeps(step_) || !is_recorded_) return;
     const std::vector<OwnedState> owned = optimizer_->owned_state();
     for (size_t i = 0; i < owned.size(); ++i) {
       const at::Tensor grad = states.at(i).parameter->data.grad();
@@ -62,7 +66,7 @@ class RankRecorder {
 
   void after_update() {
     const UnseenScope unseen;
-    if (!recorder_.keeps(step_)) return;
+    if (!recorder_.keeps(step_) || !is_recorded_) return;
     put_weights();
     for (const Parameter* parameter : gathered_)
       recorder_.parameters.put(step_, *parameter, 0, parameter->data.detach().flatten());
@@ -99,6 +103,7 @@ class RankRecorder {
   Recorder& recorder_;
   std::vector<Parameter*> gathered_;  // complete on every rank, and updated in pieces
   int rank_;
+  bool is_recorded_;
   RankOptimizer* optimizer_ = nullptr;
   int64_t step_ = -1;
 };
@@ -154,7 +159,7 @@ class RecordedRuntime final : public OptimizerRuntime {
   explicit RecordedRuntime(Recorder& recorder) : recorder_(recorder) {}
   bool makes_values() const override { return true; }
   std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
-    const auto rank = std::make_shared<RankRecorder>(recorder_, model, plan, ctx.global_rank());
+    const auto rank = std::make_shared<RankRecorder>(recorder_, model, plan, ctx);
     const auto make = [rank](std::vector<Parameter*> parameters, const RunPlan& p) {
       return std::make_unique<RecordedUpdate>(make_optimizer(std::move(parameters), p), rank);
     };

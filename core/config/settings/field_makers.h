@@ -178,6 +178,7 @@ void add_dump(FieldRows& rows);
 void add_museum(FieldRows& rows);
 // Settings of optimizers and learning rates: core/config/settings/optim_fields.cpp, lr_fields.cpp.
 void add_optimizers(FieldRows& rows);
+void add_diloco(FieldRows& rows);
 void add_learning_rate(FieldRows& rows);
 // Settings of number formats: core/config/settings/precision_fields.cpp.
 void add_precision(FieldRows& rows);

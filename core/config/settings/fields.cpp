@@ -134,6 +134,7 @@ void add_training(FieldRows& rows) {
   rows.flag("train.bf16", {"--bf16"}, "bf16 parameters, activations and gradients; fp32 master weights and moments",
             RANKLAB_FIELD(bf16));
   add_optimizers(rows);
+  add_diloco(rows);
   rows.number("optim.clip_grad", {"--clip-grad"}, "clip gradients to this global norm (0: no clipping)",
               RANKLAB_FIELD(clip_grad), at_least(0));
 }

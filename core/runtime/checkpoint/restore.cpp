@@ -74,6 +74,19 @@ SkippedSteps skipped_of(const CheckpointManifest& manifest, const BatchRamp& ram
   return {.steps = steps, .samples = std::min(samples, manifest.consumed_samples)};
 }
 
+// The stored tensor from which a DiLoCo replica continues with what it has for itself: its own, or if there were fewer
+// replicas the first one's, or if there were none what all ranks had. Nothing: the checkpoint has none of them.
+std::optional<std::string> stored_of_replica(const Checkpoint& checkpoint, const std::string& name, int64_t replica,
+                                             const std::string& parameter, bool weights_only) {
+  const std::string common = (name == kReplicaWeight ? "weight" : name) + ("/" + parameter);
+  if (weights_only) return name == kReplicaWeight ? std::optional(common) : std::nullopt;
+  for (const int64_t from : {replica, int64_t{0}}) {
+    const std::string stored = kind_of_replica(name, from) + "/" + parameter;
+    if (checkpoint.has(stored)) return stored;
+  }
+  return checkpoint.has(common) ? std::optional(common) : std::nullopt;
+}
+
 // RETURNS: the number of amax histories that the checkpoint lacks.
 int64_t restore_buffers(const Checkpoint& checkpoint, CausalLm& model, const TrainConfig& config) {
   const StoredBuffers stored = stored_buffers(checkpoint, model, config);
@@ -92,7 +105,8 @@ Restored restore(const Checkpoint& checkpoint, StepContext& context, bool weight
   Restored result;
   {
     const MemoryScope memory(MemoryCategory::kBuffers);
-    for (const OwnedState& state : context.optimizer.owned_state()) {
+    const int64_t replica = context.ctx.coordinate(Axis::kDpReplica);
+    for (const OwnedState& state : context.optimizer.saved_state()) {
       const Parameter& parameter = *state.parameter;
       const std::vector<int64_t>& shape = parameter.partition.global_shape;
       const TensorSlice slice{
@@ -109,6 +123,13 @@ Restored restore(const Checkpoint& checkpoint, StepContext& context, bool weight
         } else {
           ++result.missing_moments;
         }
+      }
+      for (const auto& [kind, tensor] : state.of_replica) {
+        const auto stored = stored_of_replica(checkpoint, kind, replica, parameter.name, weights_only);
+        if (stored)
+          note(kind, read_converted(checkpoint, *stored, shape, slice, tensor));
+        else if (!weights_only)
+          ++result.missing_moments;
       }
     }
     result.new_histories = restore_buffers(checkpoint, context.model, context.plan.config);

@@ -29,19 +29,31 @@ class Writers {
   }
 
   bool writes(const Parameter& parameter) const {
-    const auto& holders = parameter.pipeline_ranks;
-    if (!holders.empty() && holders.front() != ctx_.coordinate(Axis::kPp)) return false;
-    const Axis tensor = parameter.is_expert ? Axis::kEtp : Axis::kTp;
-    if (parameter.partition.replicated() && ctx_.coordinate(tensor) != 0) return false;
+    if (!holds_first(parameter)) return false;
     const Axis data = parameter.is_expert ? Axis::kEdp : ctx_.replica_axis();
     const Axis shard = parameter.is_expert ? Axis::kEdpShard : Axis::kDpShard;
     const Axis replica = parameter.is_expert ? Axis::kEdpReplica : Axis::kDpReplica;
     if (shards_optimizer_ && ctx_.size(shard) > 1) return ctx_.coordinate(replica) == 0;
     return index_.at(&parameter) % ctx_.size(data) == ctx_.coordinate(data);
   }
+  // The same for what a DiLoCo replica has for itself.
+  bool writes_of_replica(const Parameter& parameter) const {
+    if (!holds_first(parameter)) return false;
+    const Axis shard = parameter.is_expert ? Axis::kEdpShard : Axis::kDpShard;
+    if (shards_optimizer_ && ctx_.size(shard) > 1) return true;
+    return index_.at(&parameter) % ctx_.size(shard) == ctx_.coordinate(shard);
+  }
   bool writes_buffers() const { return ctx_.coordinate(Axis::kTp) == 0 && ctx_.coordinate(ctx_.replica_axis()) == 0; }
 
  private:
+  // Whether this is the first of the pipeline ranks that have a copy, and of the tensor-parallel ones.
+  bool holds_first(const Parameter& parameter) const {
+    const auto& holders = parameter.pipeline_ranks;
+    if (!holders.empty() && holders.front() != ctx_.coordinate(Axis::kPp)) return false;
+    const Axis tensor = parameter.is_expert ? Axis::kEtp : Axis::kTp;
+    return !parameter.partition.replicated() || ctx_.coordinate(tensor) == 0;
+  }
+
   RankContext& ctx_;
   bool shards_optimizer_;
   std::map<const Parameter*, int> index_;
@@ -71,18 +83,25 @@ std::optional<at::ScalarType> scalar_type(TensorType type) {
   return std::nullopt;
 }
 
+std::string kind_of_replica(const std::string& name, int64_t replica) { return name + "." + std::to_string(replica); }
+
 std::vector<SnapshotPiece> snapshot_pieces(StepContext& context) {
   const at::NoGradGuard no_grad;
   const Writers writers(context);
   std::vector<SnapshotPiece> pieces;
-  for (const OwnedState& state : context.optimizer.owned_state()) {
+  const int64_t replica = context.ctx.coordinate(Axis::kDpReplica);
+  for (const OwnedState& state : context.optimizer.saved_state()) {
     const Parameter& parameter = *state.parameter;
-    if (!writers.writes(parameter)) continue;
     const TensorSlice slice{.partition = slice_partition(parameter.partition), .begin = state.begin, .end = state.end};
-    const std::vector<int64_t>& shape = parameter.partition.global_shape;
-    pieces.push_back({"weight/" + parameter.name, state.weight, shape, slice});
-    for (const auto& [name, moment] : state.moments)
-      pieces.push_back({name + "/" + parameter.name, moment, shape, slice});
+    const auto add = [&](const std::string& kind, const at::Tensor& tensor) {
+      pieces.push_back({kind + "/" + parameter.name, tensor, parameter.partition.global_shape, slice});
+    };
+    if (writers.writes(parameter)) {
+      add("weight", state.weight);
+      for (const auto& [name, moment] : state.moments) add(name, moment);
+    }
+    if (!state.of_replica.empty() && writers.writes_of_replica(parameter))
+      for (const auto& [name, tensor] : state.of_replica) add(kind_of_replica(name, replica), tensor);
   }
   if (!writers.writes_buffers()) return pieces;
   for (const auto& [name, buffer] : context.model.buffers())

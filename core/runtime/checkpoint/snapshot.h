@@ -32,6 +32,9 @@ struct SnapshotPiece {
 };
 std::vector<SnapshotPiece> snapshot_pieces(StepContext& context);
 
+// What a DiLoCo replica has for itself is "exp_avg.1/NAME".
+std::string kind_of_replica(const std::string& name, int64_t replica);
+
 // Conversions to the types of the torch-free checkpoint files.
 SlicePartition slice_partition(const Partition& partition);
 TensorType tensor_type(at::ScalarType type);  // throws kInternal for a dtype that checkpoints do not support

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/config/diloco/diloco_choice.h"
 #include "core/model/causal_lm.h"
 #include "core/spmd/type_checker.h"
 
@@ -12,7 +13,9 @@ namespace ranklab {
 class RankTypes::Follower final : public ModuleHook, public UpdateWatch {
  public:
   Follower(StepContext& context, const RankPartitions& partitions, const std::shared_ptr<TypeReport>& report)
-      : context_(context), checker_(partitions, context.ctx.replica_axis(), context.ctx.global_rank(), report) {
+      : context_(context),
+        checker_(partitions, {gradient_axis(context.plan), expert_gradient_axis(context.plan)},
+                 context.ctx.global_rank(), report) {
     for (const Parameter* parameter : context.model.registry().parameters())
       checker_.add({.name = parameter->name,
                     .data = parameter->data,

@@ -35,8 +35,9 @@ class PipelineSchedule : public ScheduleStrategy {
     std::vector<Batch> batches = load_batches(c, schedule, [&](int64_t i) { return c.data.train_batch(c.step, i); });
     const LossScaler* scaler = c.optimizer.loss_scaler();
     const double scale = scaler ? scaler->scale() : 1.0;
-    const double loss_scale = scale * (1.0 / static_cast<double>(tokens_of_global_batch(c, schedule_, batches)));
-    for (Batch& batch : batches) batch.balance_scale = scale / static_cast<double>(c.plan.tokens_of(c.step));
+    const double loss_scale = scale * (1.0 / static_cast<double>(tokens_of_gradient(c, schedule_, batches)));
+    for (Batch& batch : batches)
+      batch.balance_scale = scale * c.plan.gradient_groups() / static_cast<double>(c.plan.tokens_of(c.step));
     StepOutput output;
     output.tokens = tokens_of_losses(c, schedule, batches);
     c.optimizer.begin_step(schedule.num_microbatches);

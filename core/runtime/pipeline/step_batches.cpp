@@ -81,15 +81,19 @@ int64_t tokens_of_losses(StepContext& c, const Schedule& schedule, const std::ve
   return tokens;
 }
 
-int64_t tokens_of_global_batch(StepContext& c, const Schedule& whole, const std::vector<Batch>& batches) {
+int64_t tokens_of_gradient(StepContext& c, const Schedule& whole, const std::vector<Batch>& batches) {
+  const int64_t groups = c.plan.gradient_groups();
   if (const auto known = c.data.global_tokens_per_batch())
-    return c.plan.ramp.grows() ? *known / c.plan.ramp.whole * c.plan.sequences_of(c.step) : *known;
+    return (c.plan.ramp.grows() ? *known / c.plan.ramp.whole * c.plan.sequences_of(c.step) : *known) / groups;
   if (!has_last_stage(c, whole)) return 1;  // no loss here
   int64_t local = 0;
   for (const Batch& batch : batches) local += local_tokens(c, batch);
   const at::Tensor count = at::scalar_tensor(local, at::TensorOptions(at::kLong).device(c.ctx.control_device()));
   // The dp peers of a last stage are last stages, too, and have all of their microbatches.
-  const int64_t total = c.ctx.comm(Axis::kDp).all_reduce(count).item<int64_t>();
+  // Context-parallel ranks, which belong to a DiLoCo replica, count the same targets.
+  const int64_t total = groups > 1
+                            ? c.ctx.comm(Axis::kDpShard).all_reduce(count).item<int64_t>() / c.ctx.size(Axis::kCp)
+                            : c.ctx.comm(Axis::kDp).all_reduce(count).item<int64_t>();
   RANKLAB_CHECK(total > 0, ErrorKind::kInvalidArgument, .where = "step " + std::to_string(c.step),
                 .what = "no token of the global batch has a target", .got = "0",
                 .want = "at least one target that is not -100");

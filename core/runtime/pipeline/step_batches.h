@@ -20,9 +20,9 @@ std::vector<Batch> load_batches(StepContext& c, const Schedule& schedule,
 // Tokens of the microbatches whose loss this rank computes.
 int64_t tokens_of_losses(StepContext& c, const Schedule& schedule, const std::vector<Batch>& batches);
 
-// Targets of the global batch, by which losses are divided: ranks with fewer tokens then weigh less than in a mean over
-// ranks. 1 on ranks without a last stage. Collective over dp where the data do not say it. Throws kInvalidArgument if
-// no token has a target.
-int64_t tokens_of_global_batch(StepContext& c, const Schedule& whole, const std::vector<Batch>& batches);
+// Targets of the global batch, or of the part that a DiLoCo replica has of it, by which losses are divided: ranks with
+// fewer tokens then weigh less than in a mean over ranks. 1 on ranks without a last stage. Collective over dp where the
+// data do not say it. Throws kInvalidArgument if no token has a target.
+int64_t tokens_of_gradient(StepContext& c, const Schedule& whole, const std::vector<Batch>& batches);
 
 }  // namespace ranklab

@@ -32,7 +32,7 @@ class ReplicaFamily final : public SentinelFamily {
   }
 
   void report(const SentinelStep&, const RankTable& table, SentinelReport& out) override {
-    std::map<std::tuple<size_t, int, int, int, int>, double> first;
+    std::map<std::tuple<size_t, int, int, int, int, int>, double> first;
     double drifted = 0;
     for (int rank = 0; rank < table.ranks(); ++rank) {
       bool differs = false;
@@ -60,15 +60,15 @@ class ReplicaFamily final : public SentinelFamily {
     hashes_[kind] = (hashes_[kind] ^ hash) * 0x100000001b3;
   }
 
-  // Ranks with equal results hold the same parameters.
-  std::tuple<size_t, int, int, int, int> group(size_t kind, int rank) const {
+  // Ranks with equal results hold the same parameters. DiLoCo replicas drift apart on purpose.
+  std::tuple<size_t, int, int, int, int, int> group(size_t kind, int rank) const {
     const auto at = [&](Axis axis) { return context_.ctx.mesh().coordinate(axis, rank); };
-    const int pp = at(Axis::kPp);
+    const int pp = at(Axis::kPp), apart = context_.plan.gradient_groups() > 1 ? at(Axis::kDpReplica) : 0;
     // Which pieces of whole and split parameters a shard contains depends on the tp (etp) rank.
     const bool by_tp = kind == kSplit || kind == kSplitExpert || shards();
     if (kind == kSplitExpert || kind == kWholeExpert)
-      return {kind, pp, at(Axis::kEp), by_tp ? at(Axis::kEtp) : 0, shards() ? at(Axis::kEdpShard) : 0};
-    return {kind, pp, by_tp ? at(Axis::kTp) : 0, 0, shards() ? at(Axis::kDpShard) : 0};
+      return {kind, apart, pp, at(Axis::kEp), by_tp ? at(Axis::kEtp) : 0, shards() ? at(Axis::kEdpShard) : 0};
+    return {kind, apart, pp, by_tp ? at(Axis::kTp) : 0, 0, shards() ? at(Axis::kDpShard) : 0};
   }
 
   SentinelContext& context_;
