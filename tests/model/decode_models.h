@@ -225,6 +225,16 @@ inline ModelConfig gemma3() {
   return c;
 }
 
+// Norms on both sides; half of each head turns, as adjacent elements.
+inline ModelConfig glm4() {
+  ModelConfig c = llama();
+  c.kv_channels = 8;
+  c.rotary_percent = 0.5;
+  c.rotary_interleaved = c.add_qkv_bias = true;
+  c.norm_placement = NormPlacement::kBoth;
+  return c;
+}
+
 inline ModelConfig gpt_neox() {
   ModelConfig c = llama();
   c.num_query_groups = 0;

@@ -12,12 +12,13 @@ namespace ranklab {
 // The order matters: a family that fits more models comes after those that fit fewer.
 const std::vector<HfFamily>& hf_families() {
   static const std::vector<HfFamily> kFamilies = {
-      nemotron_h_family(),  qwen3_5_moe_family(), qwen3_next_family(), qwen3_5_family(),   llama4_family(),
-      deepseek_v2_family(), deepseek_v3_family(), glm4_moe_family(),   gpt_oss_family(),   gemma3_family(),
-      gemma2_family(),      olmo3_family(),       olmo2_family(),      nemotron_family(),  phi_family(),
-      gpt_neox_family(),    stablelm_family(),    gpt2_family(),       qwen3_moe_family(), qwen2_moe_family(),
-      mixtral_family(),     qwen3_family(),       qwen2_family(),      smollm3_family(),   phi3_family(),
-      mistral_family(),     llama_family()};
+      nemotron_h_family(),  qwen3_5_moe_family(), qwen3_next_family(), qwen3_5_family(),  llama4_family(),
+      deepseek_v2_family(), deepseek_v3_family(), glm4_moe_family(),   gpt_oss_family(),  gemma3_family(),
+      glm4_family(),        gemma2_family(),      olmo3_family(),      olmo2_family(),    nemotron_family(),
+      phi_family(),         gpt_neox_family(),    stablelm_family(),   gpt2_family(),     ernie4_5_moe_family(),
+      qwen3_moe_family(),   qwen2_moe_family(),   mixtral_family(),    seed_oss_family(), ernie4_5_family(),
+      qwen3_family(),       qwen2_family(),       smollm3_family(),    phi3_family(),     mistral_family(),
+      llama_family()};
   return kFamilies;
 }
 

@@ -18,6 +18,10 @@ HfFamily gpt_neox_family();     // arXiv 2204.06745
 HfFamily nemotron_family();     // arXiv 2402.16819
 HfFamily nemotron_h_family();   // arXiv 2504.03624
 HfFamily smollm3_family();
+HfFamily seed_oss_family();
+HfFamily glm4_family();
+HfFamily ernie4_5_family();
+HfFamily ernie4_5_moe_family();
 HfFamily llama4_family();
 HfFamily gpt_oss_family();  // arXiv 2508.10925
 HfFamily gemma2_family();   // arXiv 2408.00118

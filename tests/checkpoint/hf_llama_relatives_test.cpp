@@ -1,0 +1,121 @@
+// Seed-OSS, GLM-4, ERNIE 4.5: the sizes that they are published in, and the settings that only their
+// families have.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/checkpoint/hf/config.h"
+#include "tests/checkpoint/hf_models.h"
+
+namespace ranklab {
+namespace {
+
+using namespace checkpoint_samples;  // NOLINT: the helpers of hf_models.h
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Json = nlohmann::ordered_json;
+
+ModelConfig published(const std::string& text) {
+  const HfConfig config = read_hf_config(text, "config.json");
+  EXPECT_THAT(config.unknown_keys, IsEmpty());
+  return config.model;
+}
+
+std::string edited_refusal(const ModelConfig& config, const std::string& key, const Json& value) {
+  return message_of([&] { read_edited(config, [&](Json& file) { file[key] = value; }); });
+}
+
+// huggingface.co/ByteDance-Seed/Seed-OSS-36B-Instruct/raw/main/config.json
+TEST(HfConfig, ReadsThePublishedSeedOss) {
+  const ModelConfig model = published(R"({"architectures": ["SeedOssForCausalLM"], "attention_bias": true,
+    "attention_dropout": 0.1, "attention_out_bias": false, "bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2,
+    "head_dim": 128, "hidden_act": "silu", "hidden_size": 5120, "initializer_range": 0.02, "intermediate_size": 27648,
+    "max_position_embeddings": 524288, "mlp_bias": false, "model_type": "seed_oss", "num_attention_heads": 80,
+    "num_hidden_layers": 64, "num_key_value_heads": 8, "residual_dropout": 0.1, "rms_norm_eps": 1e-06,
+    "rope_scaling": {"rope_type": "default"}, "rope_theta": 10000000.0, "tie_word_embeddings": false,
+    "vocab_size": 155136})");
+  EXPECT_EQ(model.parameter_count(), 36151104512);  // "36B"
+  EXPECT_TRUE(model.add_qkv_bias);
+  EXPECT_FALSE(model.has_attention_out_bias());
+  EXPECT_EQ(model.dropout, 0);
+}
+
+TEST(HfConfig, OfSeedOssEveryBiasIsReadOrRefused) {
+  const auto read = [](bool attention, bool out, bool mlp) {
+    return read_edited(tiny_seed_oss(), [=](Json& file) {
+      file["attention_bias"] = attention;
+      file["attention_out_bias"] = out;
+      file["mlp_bias"] = mlp;
+    });
+  };
+  EXPECT_FALSE(read(false, false, false).has_qkv_bias());
+  EXPECT_TRUE(read(true, true, false).add_attention_bias);
+  EXPECT_TRUE(read(true, true, true).add_bias);
+  EXPECT_THAT(message_of([&] { read(false, true, false); }), HasSubstr("'attention_out_bias'"));
+  EXPECT_THAT(message_of([&] { read(true, false, true); }), HasSubstr("'mlp_bias'"));
+}
+
+// huggingface.co/zai-org/GLM-4-9B-0414/raw/main/config.json
+TEST(HfConfig, ReadsThePublishedGlm4) {
+  const ModelConfig model = published(R"({"architectures": ["Glm4ForCausalLM"], "attention_bias": true,
+    "attention_dropout": 0.0, "eos_token_id": [151329, 151336, 151338], "head_dim": 128, "hidden_act": "silu",
+    "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 13696, "max_position_embeddings": 32768,
+    "model_type": "glm4", "num_attention_heads": 32, "num_hidden_layers": 40, "num_key_value_heads": 2,
+    "pad_token_id": 151329, "partial_rotary_factor": 0.5, "rms_norm_eps": 1e-05, "rope_theta": 10000.0,
+    "tie_word_embeddings": false, "vocab_size": 151552})");
+  EXPECT_EQ(model.parameter_count(), 9400279040);  // "9B"
+  EXPECT_EQ(model.rotary_width(), 64);
+}
+
+// huggingface.co/baidu/ERNIE-4.5-0.3B-PT and ERNIE-4.5-21B-A3B-PT
+TEST(HfConfig, ReadsThePublishedErnies) {
+  const ModelConfig dense = published(R"({"architectures": ["Ernie4_5ForCausalLM"], "bos_token_id": 1,
+    "eos_token_id": 2, "head_dim": 128, "hidden_act": "silu", "hidden_size": 1024, "intermediate_size": 3072,
+    "max_position_embeddings": 131072, "model_type": "ernie4_5", "num_attention_heads": 16, "num_hidden_layers": 18,
+    "num_key_value_heads": 2, "pad_token_id": 0, "rms_norm_eps": 1e-05, "rope_theta": 500000.0,
+    "tie_word_embeddings": true, "use_bias": false, "use_cache": false, "vocab_size": 103424})");
+  EXPECT_EQ(dense.parameter_count(), 360748032);  // "0.3B" without embeddings
+  const ModelConfig experts = published(R"({"architectures": ["Ernie4_5_MoeForCausalLM"], "bos_token_id": 1,
+    "eos_token_id": 2, "hidden_act": "silu", "hidden_size": 2560, "intermediate_size": 12288,
+    "max_position_embeddings": 131072, "model_type": "ernie4_5_moe", "moe_capacity": [64, 64, 64],
+    "moe_gate": "topk", "moe_intermediate_size": 1536, "moe_k": 6, "moe_layer_end_index": 27,
+    "moe_layer_interval": 1, "moe_layer_start_index": 1, "moe_num_experts": 64, "moe_num_shared_experts": 2,
+    "moe_use_aux_free": true, "num_attention_heads": 20, "num_hidden_layers": 28, "num_key_value_heads": 4,
+    "num_nextn_predict_layers": 1, "pad_token_id": 0, "rms_norm_eps": 1e-05, "rope_theta": 500000,
+    "tie_word_embeddings": true, "use_bias": false, "vocab_size": 103424})");
+  EXPECT_EQ(experts.parameter_count(), 21825436160);        // "21B"
+  EXPECT_EQ(experts.active_parameter_count(), 3352148480);  // "3B"
+  EXPECT_EQ(experts.moe.first_dense_layers, 1);
+  EXPECT_TRUE(experts.moe.expert_bias);
+}
+
+TEST(HfConfig, OfErnieOneRunOfLayersHasExperts) {
+  const auto read = [](int64_t first, int64_t last) {
+    const ModelConfig model = read_edited(tiny_ernie_moe(), [=](Json& file) {
+      file["moe_layer_start_index"] = first;
+      file["moe_layer_end_index"] = last;
+    });
+    std::string layers;
+    for (int64_t layer = 0; layer < model.num_layers; ++layer) layers += model.is_moe_layer(layer) ? 'E' : '-';
+    const std::string text = text_of(model);
+    EXPECT_EQ(text_of(read_hf_config(text, "config.json").model), text);
+    return layers;
+  };
+  EXPECT_EQ(read(0, -1), "EEEEE");
+  EXPECT_EQ(read(2, 9), "--EEE");
+  EXPECT_EQ(read(1, 3), "-EEE-");
+  EXPECT_EQ(read(3, 3), "---E-");
+  EXPECT_EQ(read(0, 0), "E----");
+  EXPECT_THAT(message_of([&] { read(4, 2); }), HasSubstr("'moe_layer_end_index'"));
+  EXPECT_THAT(message_of([&] { read(5, -1); }), HasSubstr("'moe_layer_end_index'"));
+  EXPECT_THAT(edited_refusal(tiny_ernie_moe(), "moe_layer_interval", 2), HasSubstr("'moe_layer_interval'"));
+  EXPECT_THAT(edited_refusal(tiny_ernie_moe(), "use_bias", true), HasSubstr("'use_bias'"));
+  EXPECT_THAT(edited_refusal(tiny_ernie_moe(), "moe_norm_min", 0.1), HasSubstr("'moe_norm_min'"));
+  const auto pattern = [](ModelConfig& c) { c.moe.layers = {.pattern = {false, true, false, true, false}}; };
+  EXPECT_THAT(family_refusal(tiny_ernie_moe(), pattern), says("Ernie4_5_MoeForCausalLM", "--moe-layer-freq"));
+}
+
+}  // namespace
+}  // namespace ranklab
