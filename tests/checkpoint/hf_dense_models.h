@@ -216,6 +216,16 @@ inline ModelConfig tiny_seed_oss() {  // heads wider than a share of the hidden 
   c.add_qkv_bias = true;
   return c;
 }
+inline ModelConfig tiny_granite() {
+  ModelConfig c = tiny_llama();
+  c.hf_architecture = "GraniteForCausalLM";
+  c.tie_embeddings = true;
+  c.embedding_multiplier = 12;
+  c.residual_multiplier = 0.22;
+  c.query_pre_attn_scalar = 1 / (0.3 * 0.3);
+  c.logit_scale = 1 / 6.0;
+  return c;
+}
 inline ModelConfig tiny_glm4() {  // half of each head turns
   ModelConfig c = tiny_partly();
   c.hf_architecture = "auto";

@@ -194,6 +194,12 @@ inline ModelConfig tiny_nemotron_h() {  // a mixer a layer; experts in one
            .expert_bias = true};
   return c;
 }
+inline ModelConfig tiny_granite_moe() {
+  ModelConfig c = tiny_granite();
+  c.hf_architecture = "GraniteMoeForCausalLM";
+  c.moe = {.num_experts = 3, .topk = 2};
+  return c;
+}
 inline ModelConfig tiny_ernie_moe() {  // experts in three layers between two dense ones
   ModelConfig c = tiny_llama();
   c.num_layers = 5;

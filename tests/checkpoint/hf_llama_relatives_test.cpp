@@ -1,10 +1,13 @@
-// Seed-OSS, GLM-4, ERNIE 4.5: the sizes that they are published in, and the settings that only their
+// Seed-OSS, Granite, GLM-4, ERNIE 4.5: the sizes that they are published in, and the settings that only their
 // families have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/checkpoint/hf/config.h"
 #include "tests/checkpoint/hf_models.h"
@@ -13,6 +16,7 @@ namespace ranklab {
 namespace {
 
 using namespace checkpoint_samples;  // NOLINT: the helpers of hf_models.h
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Json = nlohmann::ordered_json;
@@ -55,6 +59,43 @@ TEST(HfConfig, OfSeedOssEveryBiasIsReadOrRefused) {
   EXPECT_TRUE(read(true, true, true).add_bias);
   EXPECT_THAT(message_of([&] { read(false, true, false); }), HasSubstr("'attention_out_bias'"));
   EXPECT_THAT(message_of([&] { read(true, false, true); }), HasSubstr("'mlp_bias'"));
+}
+
+// huggingface.co/ibm-granite/granite-3.3-8b-base/raw/main/config.json
+TEST(HfConfig, ReadsThePublishedGranite) {
+  const ModelConfig model = published(R"({"architectures": ["GraniteForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "attention_multiplier": 0.0078125, "bos_token_id": 0, "embedding_multiplier": 12.0,
+    "eos_token_id": 0, "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02,
+    "intermediate_size": 12800, "logits_scaling": 16.0, "max_position_embeddings": 131072, "mlp_bias": false,
+    "model_type": "granite", "num_attention_heads": 32, "num_hidden_layers": 40, "num_key_value_heads": 8,
+    "pad_token_id": 0, "residual_multiplier": 0.22, "rms_norm_eps": 1e-05, "rope_scaling": null,
+    "rope_theta": 10000000.0, "tie_word_embeddings": true, "vocab_size": 49152})");
+  EXPECT_EQ(model.parameter_count(), 8170835968);  // "8B"
+  EXPECT_EQ(model.query_pre_attn_scalar, 16384);
+  EXPECT_EQ(model.logit_scale, 0.0625);
+  EXPECT_EQ(model.embedding_multiplier, 12);
+  EXPECT_EQ(model.residual_multiplier, 0.22);
+}
+
+// Our settings are inverses of two of the file's numbers; rounding does not add up over exports and imports.
+TEST(HfConfig, NumbersOfGraniteReturn) {
+  for (double number = 0.013; number < 40; number *= 1.07) {
+    const auto with = [&](Json& file) { file["attention_multiplier"] = file["logits_scaling"] = number; };
+    const std::string text = text_of(read_edited(tiny_granite(), with));
+    EXPECT_DOUBLE_EQ(Json::parse(text)["attention_multiplier"].get<double>(), number);
+    EXPECT_DOUBLE_EQ(Json::parse(text)["logits_scaling"].get<double>(), number);
+    EXPECT_EQ(text_of(read_hf_config(text, "config.json").model), text);
+  }
+  for (const double number : {0.0078125, 0.015625, 6.0, 8.0, 12.0, 16.0}) {
+    const auto with = [&](Json& file) { file["logits_scaling"] = number; };
+    EXPECT_EQ(Json::parse(text_of(read_edited(tiny_granite(), with)))["logits_scaling"].get<double>(), number);
+  }
+  const auto as_heads = [](Json& file) { file["attention_multiplier"] = 1 / std::sqrt(2.0); };
+  EXPECT_EQ(read_edited(tiny_granite(), as_heads).query_pre_attn_scalar, 0);  // the width of a head
+  for (const char* key : {"attention_multiplier", "logits_scaling"})
+    EXPECT_THAT(edited_refusal(tiny_granite(), key, 0.0), HasSubstr(key));
+  EXPECT_THAT(edited_refusal(tiny_granite(), "residual_multiplier", 0.0), HasSubstr("--residual-multiplier"));
+  EXPECT_THAT(edited_refusal(tiny_granite(), "embedding_multiplier", -1.0), HasSubstr("--embedding-multiplier"));
 }
 
 // huggingface.co/zai-org/GLM-4-9B-0414/raw/main/config.json
@@ -115,6 +156,28 @@ TEST(HfConfig, OfErnieOneRunOfLayersHasExperts) {
   EXPECT_THAT(edited_refusal(tiny_ernie_moe(), "moe_norm_min", 0.1), HasSubstr("'moe_norm_min'"));
   const auto pattern = [](ModelConfig& c) { c.moe.layers = {.pattern = {false, true, false, true, false}}; };
   EXPECT_THAT(family_refusal(tiny_ernie_moe(), pattern), says("Ernie4_5_MoeForCausalLM", "--moe-layer-freq"));
+}
+
+TEST(HfFamily, MultipliersAreNamedWhereAFamilyLacksThem) {
+  EXPECT_THAT(family_refusal(tiny_qwen3(), [](ModelConfig& c) { c.residual_multiplier = 2; }),
+              says("GraniteForCausalLM", "--qk-layernorm"));
+  const std::vector<std::pair<const char*, double ModelConfig::*>> factors = {
+      {"--embedding-multiplier", &ModelConfig::embedding_multiplier},
+      {"--residual-multiplier", &ModelConfig::residual_multiplier},
+      {"--logit-scale", &ModelConfig::logit_scale}};
+  for (const ModelConfig& config : tiny_models()) {
+    for (const auto& [setting, factor] : factors) {
+      ModelConfig changed = config;
+      changed.*factor = 3;
+      std::string outcome;
+      const std::string message = message_of([&] { outcome = hf_family(changed).architecture; });
+      EXPECT_THAT(outcome + message, AnyOf(HasSubstr(setting), HasSubstr("Granite")));
+    }
+  }
+  EXPECT_THAT(family_refusal(tiny_gemma2(), [](ModelConfig& c) { c.embedding_multiplier = 3; }),
+              says("Gemma2ForCausalLM", "--embedding-multiplier"));
+  EXPECT_THAT(family_refusal(tiny_phi2(), [](ModelConfig& c) { c.logit_scale = 3; }),
+              says("PhiForCausalLM", "--logit-scale"));
 }
 
 }  // namespace

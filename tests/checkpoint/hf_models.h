@@ -35,8 +35,9 @@ inline std::vector<ModelConfig> tiny_models() {
           tiny_glm4_moe(),     tiny_glm4_moe_plain(), tiny_llama4(),
           tiny_llama4_plain(), tiny_qwen3_moe_some(), tiny_qwen3_next(),
           tiny_qwen3_5(),      tiny_nemotron_h(),     tiny_deepseek_v2(),
-          tiny_qwen3_5_moe(),  tiny_seed_oss(),       tiny_glm4(),
-          tiny_ernie(),        tiny_ernie_moe()};
+          tiny_qwen3_5_moe(),  tiny_seed_oss(),       tiny_granite(),
+          tiny_granite_moe(),  tiny_glm4(),           tiny_ernie(),
+          tiny_ernie_moe()};
 }
 
 inline std::string text_of(const ModelConfig& config) {

@@ -3,7 +3,8 @@ classes of the transformers package before it is written. OLMo 2: norms behind b
 Gemma 2 and 3: norms on both sides that multiply with 1 + their weight, GeGLU, scaled embeddings, bounded scores and
 logits, a window and a rotary base of its own in the first of two layers. GPT-NeoX and Phi: both branches of the same
 input, through two norms and through one, GELU of either kind, biases. SmolLM 3: a layer without positions. Nemotron:
-LayerNorms that multiply with 1 + their weight, the square of ReLU."""
+LayerNorms that multiply with 1 + their weight, the square of ReLU. Granite: embeddings, branches, scores and logits are
+multiplied."""
 import math
 
 import torch
@@ -26,6 +27,7 @@ MODELS = {
     "gemma3": dict(GEMMA, qk="head", local=True),
     "gpt_neox": dict(LAYER_NORM, residual="parallel", mlp="erf"),
     "phi2": dict(LAYER_NORM, residual="one_norm", mlp="tanh", head_bias=True),
+    "granite": dict(SMALL, embedding=3.0, branch=0.4, divisor=9, logit=0.5),
 }
 
 
@@ -117,20 +119,21 @@ def mlp(x, w, p, c):
 
 def block(x, w, p, c, near, turned):
     h = normed(x, w, p + "attention_norm", c)
-    a = normed(attend(h, w, p + "attention.", c, near, turned), w, p + "attention_post_norm", c)
+    factor = c.get("branch", 1)
+    a = factor * normed(attend(h, w, p + "attention.", c, near, turned), w, p + "attention_post_norm", c)
     if c["residual"] == "sequential":
         x, a = x + a, 0
     if c["residual"] != "one_norm":
         h = normed(x, w, p + "mlp_norm", c)
-    return x + a + normed(mlp(h, w, p + "mlp.", c), w, p + "mlp_post_norm", c)
+    return x + a + factor * normed(mlp(h, w, p + "mlp.", c), w, p + "mlp_post_norm", c)
 
 
 def forward(w, c, tokens):
-    x = F.embedding(tokens, w["embedding.weight"]) * (math.sqrt(H) if "scaled" in c else 1)
+    x = F.embedding(tokens, w["embedding.weight"]) * (math.sqrt(H) if "scaled" in c else c.get("embedding", 1))
     for l in range(LAYERS):
         x = block(x, w, f"layers.{l}.", c, "window" in c and l == 0, c.get("unturned") != l)
     head = w["embedding.weight" if c["tied"] else "head.weight"]
-    logits = F.linear(normed(x, w, "final_norm", c), head, w.get("head.bias"))
+    logits = F.linear(normed(x, w, "final_norm", c), head, w.get("head.bias")) * c.get("logit", 1)
     return c["logit_cap"] * torch.tanh(logits / c["logit_cap"]) if "logit_cap" in c else logits
 
 
@@ -151,6 +154,9 @@ def their_class(name, c):
     common.update(num_key_value_heads=c["groups"], rms_norm_eps=EPS, rope_parameters=plain)
     if name == "smollm3":
         return "SmolLM3", "SmolLM3", dict(common, no_rope_layers=[int(l != c["unturned"]) for l in range(LAYERS)])
+    if name == "granite":
+        return "Granite", "Granite", dict(common, embedding_multiplier=c["embedding"], residual_multiplier=c["branch"],
+                                          attention_multiplier=c["divisor"] ** -0.5, logits_scaling=1 / c["logit"])
     if name == "olmo2":
         return "Olmo2", "Olmo2", common
     if name == "gemma2":
@@ -174,7 +180,7 @@ OTHERS = {"attention.out": "self_attn.o_proj", "mlp.down": "mlp.down_proj", "att
 
 def their_state(name, c, w):
     neox = name == "gpt_neox"
-    names = NEOX if neox else PHI if name == "phi2" else LLAMA if name in ("smollm3", "nemotron") else OTHERS
+    names = NEOX if neox else PHI if name == "phi2" else LLAMA if name in ("smollm3", "nemotron", "granite") else OTHERS
     base = "gpt_neox." if neox else "model."
     last = base + ("final_layer_norm" if neox else "final_layernorm" if name == "phi2" else "norm")
     state = {base + ("embed_in" if neox else "embed_tokens") + ".weight": w["embedding.weight"],

@@ -19,6 +19,8 @@ LLAMA4 = ["--num-query-groups", "2", "--kv-channels", "24", "--num-experts", "6"
           "--moe-ffn-hidden-size", "48", "--moe-shared-expert-intermediate-size", "48", "--moe-apply-probs-on-input",
           "--moe-router-score-function", "sigmoid", "--no-moe-router-norm-topk"]
 GELU = ["--normalization", "LayerNorm", "--add-bias-linear"]
+GRANITE = ["--num-query-groups", "2", "--embedding-multiplier", "12", "--residual-multiplier", "0.22",
+           "--query-pre-attn-scalar", "64", "--logit-scale", "0.125"]
 OURS = {
     "Llama": [*DENSE, "--num-query-groups", "2", "--rotary-base", "5000", "--tp", "2", "--world-size", "4"],
     "Llama, tied, biases": [*DENSE, "--tie-embeddings", "--add-bias-linear", "--pp", "3", "--world-size", "3"],
@@ -143,6 +145,10 @@ OURS = {
                                 "--world-size", "2"],
     "Seed-OSS": [*DENSE, "--num-query-groups", "2", "--kv-channels", "24", "--add-qkv-bias", "--hf-architecture",
                  "SeedOssForCausalLM", "--tp", "2", "--sequence-parallel", "--world-size", "4", "--zero-stage", "2"],
+    "Granite": [*DENSE, *GRANITE, "--tie-embeddings", "--tp", "2", "--sequence-parallel", "--world-size", "4",
+                "--zero-stage", "3"],
+    "Granite, experts": [*DENSE, *GRANITE, "--num-experts", "6", "--moe-router-topk", "3", "--ep", "2", "--pp", "3",
+                         "--world-size", "6"],
     "GLM-4": [*DENSE, "--num-query-groups", "2", "--norm-placement", "both", "--add-qkv-bias", "--rotary-percent", "0.5",
               "--tp", "2", "--sequence-parallel", "--world-size", "4", "--zero-stage", "1"],
     "GLM-4, adjacent rows": [*DENSE, "--num-query-groups", "2", "--norm-placement", "both", "--rotary-interleaved",

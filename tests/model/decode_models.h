@@ -225,6 +225,16 @@ inline ModelConfig gemma3() {
   return c;
 }
 
+// Embeddings, branches, scores and logits are multiplied.
+inline ModelConfig granite() {
+  ModelConfig c = llama();
+  c.embedding_multiplier = 12;
+  c.residual_multiplier = 0.3;
+  c.query_pre_attn_scalar = 9;
+  c.logit_scale = 0.25;
+  return c;
+}
+
 // Norms on both sides; half of each head turns, as adjacent elements.
 inline ModelConfig glm4() {
   ModelConfig c = llama();

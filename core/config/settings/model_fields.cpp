@@ -149,6 +149,13 @@ void add_model(FieldRows& rows) {
               at_least(0));
   rows.flag("model.scale_embeddings", {"--scale-embeddings"}, "multiply token embeddings by sqrt(--hidden-size)",
             RANKLAB_FIELD(model.scale_embeddings));
+  rows.number("model.embedding_multiplier", {"--embedding-multiplier"}, "multiply token embeddings by this (Granite)",
+              RANKLAB_FIELD(model.embedding_multiplier), above(0));
+  rows.number("model.residual_multiplier", {"--residual-multiplier"},
+              "multiply what attention and MLP add to the residual stream by this (Granite)",
+              RANKLAB_FIELD(model.residual_multiplier), above(0));
+  rows.number("model.logit_scale", {"--logit-scale"}, "multiply the output logits by this (Granite)",
+              RANKLAB_FIELD(model.logit_scale), above(0));
   rows.flag("model.attention_output_gate", {"--attention-output-gate"},
             "gate the attention output by the sigmoid of a projection of its input (Qwen3-Next)",
             RANKLAB_FIELD(model.attention_output_gate));

@@ -19,6 +19,8 @@ HfFamily nemotron_family();     // arXiv 2402.16819
 HfFamily nemotron_h_family();   // arXiv 2504.03624
 HfFamily smollm3_family();
 HfFamily seed_oss_family();
+HfFamily granite_family();
+HfFamily granite_moe_family();
 HfFamily glm4_family();
 HfFamily ernie4_5_family();
 HfFamily ernie4_5_moe_family();
