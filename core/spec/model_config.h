@@ -62,7 +62,8 @@ struct ModelConfig {
   double norm_epsilon = 1e-5;
   NormPlacement norm_placement = NormPlacement::kBefore;
   ResidualForm residual_form = ResidualForm::kSequential;
-  bool norm_1p = false;  // norms multiply by 1 + weight, so that weight decay pulls to 1 (Gemma, arXiv 2403.08295)
+  bool norm_1p = false;   // norms multiply by 1 + weight, so that weight decay pulls to 1 (Gemma, arXiv 2403.08295)
+  bool norm_bias = true;  // of LayerNorms; RMSNorms have none
   double rope_theta = 10000.0;
   // for layers with a window, whose frequencies are not scaled; 0: same as in the other layers
   double local_rope_theta = 0.0;

@@ -240,4 +240,21 @@ inline ModelConfig tiny_ernie() {
   c.add_bias = c.tie_embeddings = true;
   return c;
 }
+inline ModelConfig tiny_cohere() {
+  ModelConfig c = tiny_llama();
+  c.norm = NormKind::kLayerNorm;
+  c.norm_bias = false;
+  c.residual_form = ResidualForm::kParallelOneNorm;
+  c.tie_embeddings = true;
+  c.logit_scale = 0.0625;
+  return c;
+}
+inline ModelConfig tiny_cohere2() {  // its second layer has neither a window nor positions
+  ModelConfig c = tiny_cohere();
+  c.add_attention_bias = true;
+  c.window_size = 5;
+  c.window_layers = c.rope_layers = {.skip_freq = 2};
+  return c;
+}
+
 }  // namespace ranklab::checkpoint_samples

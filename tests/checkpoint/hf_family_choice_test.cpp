@@ -16,20 +16,20 @@ using ::testing::HasSubstr;
 TEST(HfFamily, IsChosenByWhatTheModelComputes) {
   std::vector<std::string> chosen;
   for (const ModelConfig& config : tiny_models()) chosen.push_back(hf_family(config).architecture);
-  EXPECT_THAT(
-      chosen,
-      ElementsAre("LlamaForCausalLM", "GPT2LMHeadModel", "MixtralForCausalLM", "DeepseekV3ForCausalLM",
-                  "DeepseekV3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "Qwen2MoeForCausalLM",
-                  "Qwen3MoeForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM",
-                  "MistralForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM", "DeepseekV3ForCausalLM",
-                  "Phi3ForCausalLM", "StableLmForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM",
-                  "Qwen2ForCausalLM", "Olmo2ForCausalLM", "Gemma2ForCausalLM", "Gemma3ForCausalLM",
-                  "GPTNeoXForCausalLM", "PhiForCausalLM", "Phi3ForCausalLM", "Olmo3ForCausalLM", "SmolLM3ForCausalLM",
-                  "SmolLM3ForCausalLM", "NemotronForCausalLM", "GptOssForCausalLM", "GptOssForCausalLM",
-                  "Glm4MoeForCausalLM", "Glm4MoeForCausalLM", "Llama4ForCausalLM", "Llama4ForCausalLM",
-                  "Qwen3MoeForCausalLM", "Qwen3NextForCausalLM", "Qwen3_5ForCausalLM", "NemotronHForCausalLM",
-                  "DeepseekV2ForCausalLM", "Qwen3_5MoeForCausalLM", "SeedOssForCausalLM", "GraniteForCausalLM",
-                  "GraniteMoeForCausalLM", "Glm4ForCausalLM", "Ernie4_5ForCausalLM", "Ernie4_5_MoeForCausalLM"));
+  EXPECT_THAT(chosen,
+              ElementsAre("LlamaForCausalLM", "GPT2LMHeadModel", "MixtralForCausalLM", "DeepseekV3ForCausalLM",
+                          "DeepseekV3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "Qwen2MoeForCausalLM",
+                          "Qwen3MoeForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM",
+                          "MistralForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM", "DeepseekV3ForCausalLM",
+                          "Phi3ForCausalLM", "StableLmForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM",
+                          "Qwen2ForCausalLM", "Olmo2ForCausalLM", "Gemma2ForCausalLM", "Gemma3ForCausalLM",
+                          "GPTNeoXForCausalLM", "PhiForCausalLM", "Phi3ForCausalLM", "Olmo3ForCausalLM",
+                          "SmolLM3ForCausalLM", "SmolLM3ForCausalLM", "NemotronForCausalLM", "GptOssForCausalLM",
+                          "GptOssForCausalLM", "Glm4MoeForCausalLM", "Glm4MoeForCausalLM", "Llama4ForCausalLM",
+                          "Llama4ForCausalLM", "Qwen3MoeForCausalLM", "Qwen3NextForCausalLM", "Qwen3_5ForCausalLM",
+                          "NemotronHForCausalLM", "DeepseekV2ForCausalLM", "Qwen3_5MoeForCausalLM",
+                          "SeedOssForCausalLM", "GraniteForCausalLM", "GraniteMoeForCausalLM", "Glm4ForCausalLM",
+                          "Ernie4_5ForCausalLM", "Ernie4_5_MoeForCausalLM", "CohereForCausalLM", "Cohere2ForCausalLM"));
   ModelConfig biased = tiny_qwen2();
   biased.add_bias = true;  // among them those of queries, keys and values
   EXPECT_EQ(hf_family(biased).architecture, "LlamaForCausalLM");

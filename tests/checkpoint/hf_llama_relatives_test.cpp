@@ -1,4 +1,4 @@
-// Seed-OSS, Granite, GLM-4, ERNIE 4.5: the sizes that they are published in, and the settings that only their
+// Seed-OSS, Granite, GLM-4, ERNIE 4.5, Cohere: the sizes that they are published in, and the settings that only their
 // families have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -158,7 +158,48 @@ TEST(HfConfig, OfErnieOneRunOfLayersHasExperts) {
   EXPECT_THAT(family_refusal(tiny_ernie_moe(), pattern), says("Ernie4_5_MoeForCausalLM", "--moe-layer-freq"));
 }
 
-TEST(HfFamily, MultipliersAreNamedWhereAFamilyLacksThem) {
+// huggingface.co/CohereLabs/c4ai-command-r-v01 and c4ai-command-r7b-12-2024
+TEST(HfConfig, ReadsThePublishedCoheres) {
+  const ModelConfig first = published(R"({"architectures": ["CohereForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "bos_token_id": 5, "eos_token_id": 255001, "hidden_act": "silu", "hidden_size": 8192,
+    "initializer_range": 0.02, "intermediate_size": 22528, "layer_norm_eps": 1e-05, "logit_scale": 0.0625,
+    "max_position_embeddings": 8192, "model_type": "cohere", "num_attention_heads": 64, "num_hidden_layers": 40,
+    "num_key_value_heads": 64, "pad_token_id": 0, "rope_theta": 8000000.0, "use_qk_norm": false,
+    "vocab_size": 256000})");
+  EXPECT_EQ(first.parameter_count(), 34980831232);  // "35B"
+  EXPECT_EQ(first.logit_scale, 0.0625);
+  const ModelConfig second = published(R"({"architectures": ["Cohere2ForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "bos_token_id": 5, "cache_implementation": "hybrid", "eos_token_id": 255001,
+    "head_dim": 128, "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 14336,
+    "layer_norm_eps": 1e-05, "logit_scale": 0.25, "max_position_embeddings": 8192, "model_type": "cohere2",
+    "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "pad_token_id": 0,
+    "rope_theta": 50000, "sliding_window": 4096, "sliding_window_pattern": 4, "vocab_size": 256000})");
+  EXPECT_EQ(second.parameter_count(), 8028033024);  // "7B"
+  for (int64_t layer = 0; layer < 32; ++layer) {
+    EXPECT_EQ(second.has_rope(layer), layer % 4 != 3) << layer;
+    EXPECT_EQ(second.window_of_layer(layer), layer % 4 != 3 ? 4096 : 0) << layer;
+  }
+}
+
+TEST(HfConfig, OfCohereWhatIsAnotherModelIsRefused) {
+  EXPECT_THAT(edited_refusal(tiny_cohere(), "use_qk_norm", true), HasSubstr("'use_qk_norm'"));
+  EXPECT_THAT(edited_refusal(tiny_cohere2(), "sliding_window_pattern", 0), HasSubstr("'sliding_window_pattern'"));
+  EXPECT_THAT(family_refusal(tiny_cohere2(), [](ModelConfig& c) { c.rope_layers = {}; }),
+              says("Cohere2ForCausalLM", "--no-rope-freq"));
+  EXPECT_THAT(family_refusal(tiny_cohere(), [](ModelConfig& c) { c.rope_layers = {.skip_freq = 2}; }),
+              says("Cohere2ForCausalLM", "--no-rope-freq"));
+  EXPECT_THAT(family_refusal(tiny_cohere(), [](ModelConfig& c) { c.residual_form = ResidualForm::kSequential; }),
+              says("CohereForCausalLM", "--residual-form"));
+  EXPECT_THAT(family_refusal(tiny_cohere(), [](ModelConfig& c) { c.kv_channels = 6; }),
+              says("CohereForCausalLM", "--kv-channels"));
+  const auto none = [](Json& file) { file["layer_types"] = {"full_attention", "full_attention"}; };
+  const ModelConfig without = read_edited(tiny_cohere2(), none);
+  EXPECT_EQ(without.window_size, 0);
+  EXPECT_FALSE(without.has_rope(0));
+  EXPECT_EQ(hf_family(without).architecture, "Cohere2ForCausalLM");
+}
+
+TEST(HfFamily, MultipliersAndBiaslessNormsAreNamedWhereAFamilyLacksThem) {
   EXPECT_THAT(family_refusal(tiny_qwen3(), [](ModelConfig& c) { c.residual_multiplier = 2; }),
               says("GraniteForCausalLM", "--qk-layernorm"));
   const std::vector<std::pair<const char*, double ModelConfig::*>> factors = {
@@ -171,13 +212,19 @@ TEST(HfFamily, MultipliersAreNamedWhereAFamilyLacksThem) {
       changed.*factor = 3;
       std::string outcome;
       const std::string message = message_of([&] { outcome = hf_family(changed).architecture; });
-      EXPECT_THAT(outcome + message, AnyOf(HasSubstr(setting), HasSubstr("Granite")));
+      EXPECT_THAT(outcome + message, AnyOf(HasSubstr(setting), HasSubstr("Granite"), HasSubstr("Cohere")));
     }
   }
   EXPECT_THAT(family_refusal(tiny_gemma2(), [](ModelConfig& c) { c.embedding_multiplier = 3; }),
               says("Gemma2ForCausalLM", "--embedding-multiplier"));
+  EXPECT_THAT(family_refusal(tiny_cohere(), [](ModelConfig& c) { c.residual_multiplier = 3; }),
+              says("CohereForCausalLM", "--residual-multiplier"));
   EXPECT_THAT(family_refusal(tiny_phi2(), [](ModelConfig& c) { c.logit_scale = 3; }),
               says("PhiForCausalLM", "--logit-scale"));
+  EXPECT_THAT(family_refusal(tiny_phi2(), [](ModelConfig& c) { c.norm_bias = false; }),
+              says("PhiForCausalLM", "--layernorm-bias"));
+  EXPECT_THAT(family_refusal(tiny_nemotron(), [](ModelConfig& c) { c.norm_bias = false; }),
+              says("NemotronForCausalLM", "--layernorm-bias"));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ inline std::vector<ModelConfig> tiny_models() {
           tiny_qwen3_5(),      tiny_nemotron_h(),     tiny_deepseek_v2(),
           tiny_qwen3_5_moe(),  tiny_seed_oss(),       tiny_granite(),
           tiny_granite_moe(),  tiny_glm4(),           tiny_ernie(),
-          tiny_ernie_moe()};
+          tiny_ernie_moe(),    tiny_cohere(),         tiny_cohere2()};
 }
 
 inline std::string text_of(const ModelConfig& config) {

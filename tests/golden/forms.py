@@ -4,7 +4,8 @@ Gemma 2 and 3: norms on both sides that multiply with 1 + their weight, GeGLU, s
 logits, a window and a rotary base of its own in the first of two layers. GPT-NeoX and Phi: both branches of the same
 input, through two norms and through one, GELU of either kind, biases. SmolLM 3: a layer without positions. Nemotron:
 LayerNorms that multiply with 1 + their weight, the square of ReLU. Granite: embeddings, branches, scores and logits are
-multiplied."""
+multiplied. Cohere 2: one LayerNorm without a bias for both branches, rotated elements side by side, a window and
+positions in the first of two layers alone."""
 import math
 
 import torch
@@ -28,6 +29,8 @@ MODELS = {
     "gpt_neox": dict(LAYER_NORM, residual="parallel", mlp="erf"),
     "phi2": dict(LAYER_NORM, residual="one_norm", mlp="tanh", head_bias=True),
     "granite": dict(SMALL, embedding=3.0, branch=0.4, divisor=9, logit=0.5),
+    "cohere2": dict(LAYER_NORM, residual="one_norm", mlp="swiglu", bias=False, norm_bias=False, groups=1, tied=True,
+                    logit=0.25, adjacent=True, window=3, unturned=1),
 }
 
 
@@ -45,7 +48,7 @@ def make_weights(c):
     def norm(name, wanted=True):
         if wanted:
             param(name + ".weight", H)
-        if wanted and c["norm"] == "layer":
+        if wanted and c["norm"] == "layer" and c.get("norm_bias", True):
             param(name + ".bias", H)
 
     q, kv = c["heads"] * c["D"], c["groups"] * c["D"]
@@ -77,7 +80,7 @@ def normed(x, w, name, c):
     if name + ".weight" not in w:
         return x
     if c["norm"] == "layer":
-        return F.layer_norm(x, (H,), c["offset"] + w[name + ".weight"], w[name + ".bias"], EPS)
+        return F.layer_norm(x, (H,), c["offset"] + w[name + ".weight"], w.get(name + ".bias"), EPS)
     return x / (x.square().mean(-1, keepdim=True) + EPS).sqrt() * (c["offset"] + w[name + ".weight"])
 
 
@@ -93,6 +96,8 @@ def attend(x, w, p, c, near, turned):                  # x [B, S, H]
     q, k, v = (t.unflatten(-1, (-1, D)).transpose(1, 2) for t in (q, k, v))
     if c.get("qk") == "head":
         q, k = normed(q, w, p + "q_norm", c), normed(k, w, p + "k_norm", c)
+    if "adjacent" in c:
+        q, k = (t.unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2) for t in (q, k))
     theta = LOCAL_THETA if near and "local" in c else THETA
     if turned:
         q, k = rope(q, theta), rope(k, theta)
@@ -151,6 +156,10 @@ def their_class(name, c):
     if name == "nemotron":
         return "Nemotron", "Nemotron", dict(common, num_key_value_heads=c["groups"], norm_eps=EPS,
                                             rope_parameters=dict(plain, partial_rotary_factor=1.0))
+    if name == "cohere2":
+        return "Cohere2", "Cohere2", dict(common, num_key_value_heads=c["groups"], layer_norm_eps=EPS,
+                                          rope_parameters=plain, logit_scale=c["logit"], sliding_window=c["window"],
+                                          layer_types=near["layer_types"])
     common.update(num_key_value_heads=c["groups"], rms_norm_eps=EPS, rope_parameters=plain)
     if name == "smollm3":
         return "SmolLM3", "SmolLM3", dict(common, no_rope_layers=[int(l != c["unturned"]) for l in range(LAYERS)])
@@ -180,7 +189,7 @@ OTHERS = {"attention.out": "self_attn.o_proj", "mlp.down": "mlp.down_proj", "att
 
 def their_state(name, c, w):
     neox = name == "gpt_neox"
-    names = NEOX if neox else PHI if name == "phi2" else LLAMA if name in ("smollm3", "nemotron", "granite") else OTHERS
+    names = NEOX if neox else PHI if name == "phi2" else LLAMA if name in ("smollm3", "nemotron", "granite", "cohere2") else OTHERS
     base = "gpt_neox." if neox else "model."
     last = base + ("final_layer_norm" if neox else "final_layernorm" if name == "phi2" else "norm")
     state = {base + ("embed_in" if neox else "embed_tokens") + ".weight": w["embedding.weight"],

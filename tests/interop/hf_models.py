@@ -141,6 +141,11 @@ THEIRS = {
     "ERNIE 4.5, experts": ("Ernie4_5_Moe", ERNIE_MOE),
     "ERNIE 4.5, experts in some layers, bf16": ("Ernie4_5_Moe", dict(
         ERNIE_MOE, num_hidden_layers=4, moe_layer_end_index=2, moe_num_shared_experts=0)),
+    "Cohere": ("Cohere", dict(QWEN, logit_scale=0.25)),
+    "Cohere, biases, bf16": ("Cohere", dict(QWEN, attention_bias=True, tie_word_embeddings=False)),
+    "Cohere 2": ("Cohere2", dict(QWEN, sliding_window=7, num_hidden_layers=5, logit_scale=0.25)),
+    "Cohere 2, full attention last": ("Cohere2", dict(
+        QWEN, sliding_window=7, layer_types=["sliding_attention", "sliding_attention", "full_attention"])),
     "Nemotron": ("Nemotron", dict(QWEN)),
     "Nemotron, biases": ("Nemotron", dict(QWEN, attention_bias=True, mlp_bias=True, head_dim=24, rope_parameters=dict(
         rope_type="default", rope_theta=1e4, partial_rotary_factor=0.75))),

@@ -21,6 +21,8 @@ LLAMA4 = ["--num-query-groups", "2", "--kv-channels", "24", "--num-experts", "6"
 GELU = ["--normalization", "LayerNorm", "--add-bias-linear"]
 GRANITE = ["--num-query-groups", "2", "--embedding-multiplier", "12", "--residual-multiplier", "0.22",
            "--query-pre-attn-scalar", "64", "--logit-scale", "0.125"]
+COHERE = ["--num-query-groups", "2", "--normalization", "LayerNorm", "--no-layernorm-bias", "--residual-form",
+          "parallel-one-norm", "--logit-scale", "0.25", "--tie-embeddings"]
 OURS = {
     "Llama": [*DENSE, "--num-query-groups", "2", "--rotary-base", "5000", "--tp", "2", "--world-size", "4"],
     "Llama, tied, biases": [*DENSE, "--tie-embeddings", "--add-bias-linear", "--pp", "3", "--world-size", "3"],
@@ -159,4 +161,7 @@ OURS = {
                            "--moe-ffn-hidden-size", "48", "--moe-shared-expert-intermediate-size", "96",
                            "--first-k-dense-replace", "1", "--moe-router-enable-expert-bias", "--tp", "2",
                            "--sequence-parallel", "--ep", "2", "--world-size", "4", "--zero-stage", "2"],
+    "Cohere": [*DENSE, *COHERE, "--tp", "2", "--sequence-parallel", "--world-size", "4", "--zero-stage", "3"],
+    "Cohere 2": [*DENSE, *COHERE, "--window-size", "9", "--window-attn-skip-freq", "3", "--no-rope-freq", "3",
+                 "--add-attention-bias", "--pp", "3", "--world-size", "3"],
 }

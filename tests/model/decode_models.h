@@ -245,6 +245,19 @@ inline ModelConfig glm4() {
   return c;
 }
 
+// One norm without a bias for both branches; the layer without a window has no positions.
+inline ModelConfig cohere2() {
+  ModelConfig c = llama();
+  c.norm = NormKind::kLayerNorm;
+  c.norm_bias = false;
+  c.residual_form = ResidualForm::kParallelOneNorm;
+  c.tie_embeddings = true;
+  c.logit_scale = 0.5;
+  c.window_size = 4;
+  c.window_layers = c.rope_layers = {.skip_freq = 2};
+  return c;
+}
+
 inline ModelConfig gpt_neox() {
   ModelConfig c = llama();
   c.num_query_groups = 0;

@@ -135,6 +135,18 @@ ModelConfig tiny_granite() {
   return c;
 }
 
+ModelConfig tiny_cohere2() {
+  ModelConfig c = form(2, 1, 4);
+  c.norm = NormKind::kLayerNorm;
+  c.norm_bias = false;
+  c.residual_form = ResidualForm::kParallelOneNorm;
+  c.rotary_interleaved = c.tie_embeddings = true;
+  c.logit_scale = 0.25;
+  c.window_size = 3;
+  c.window_layers = c.rope_layers = {.skip_freq = 2};
+  return c;
+}
+
 // tests/golden/gpt_oss.py
 ModelConfig tiny_gpt_oss() {
   ModelConfig c = form(4, 2, 4);
@@ -294,6 +306,8 @@ TEST(GoldenModel, NemotronFp64) { expect_golden_model("nemotron_model.txt", tiny
 TEST(GoldenModel, NemotronFp32) { expect_golden_model("nemotron_model.txt", tiny_nemotron(), at::kFloat, 1e-5); }
 TEST(GoldenModel, GraniteFp64) { expect_golden_model("granite_model.txt", tiny_granite(), at::kDouble, 1e-10); }
 TEST(GoldenModel, GraniteFp32) { expect_golden_model("granite_model.txt", tiny_granite(), at::kFloat, 1e-5); }
+TEST(GoldenModel, Cohere2Fp64) { expect_golden_model("cohere2_model.txt", tiny_cohere2(), at::kDouble, 1e-10); }
+TEST(GoldenModel, Cohere2Fp32) { expect_golden_model("cohere2_model.txt", tiny_cohere2(), at::kFloat, 1e-5); }
 TEST(GoldenModel, Llama4Fp64) { expect_golden_model("llama4_model.txt", tiny_llama4(), at::kDouble, 1e-10); }
 TEST(GoldenModel, NemotronHFp64) { expect_golden_model("nemotron_h_model.txt", tiny_nemotron_h(), at::kDouble, 1e-10); }
 TEST(GoldenModel, NemotronHFp32) { expect_golden_model("nemotron_h_model.txt", tiny_nemotron_h(), at::kFloat, 1e-5); }

@@ -175,6 +175,8 @@ def draw_model(draw):
     factors.maybe(0.15, "--embedding-multiplier", 0.5, 12)
     factors.maybe(0.15, "--residual-multiplier", 0.22, 2)
     factors.maybe(0.15, "--logit-scale", 0.25, 1.5)
+    if ["--normalization", "LayerNorm"] in draw.flags:
+        factors.maybe(0.3, "--no-layernorm-bias")
     draw.flags += factors.flags
     if mixers.chance(0.15):
         draw_mixers(mixers, heads, layers, experts)

@@ -116,6 +116,14 @@ void multipliers(ModelConfig& c) {
   c.logit_scale = 0.125;
   c.mtp_num_layers = 1;
 }
+void cohere2(ModelConfig& c) {
+  c.norm = NormKind::kLayerNorm;
+  c.norm_bias = false;
+  c.residual_form = ResidualForm::kParallelOneNorm;
+  c.logit_scale = 0.5;
+  c.window_size = 3;
+  c.window_layers = c.rope_layers = {.skip_freq = 2};
+}
 void latent_without_positions(ModelConfig& c) {
   latent(c);
   c.position = PositionKind::kNone;
@@ -357,6 +365,7 @@ constexpr ModelVariant kDense[] = {
     {"phi2", phi2},
     {"gpt_j", [](ModelConfig& c) { phi2(c), c.kv_channels = 8, c.rotary_percent = 0.5, c.rotary_interleaved = true; }},
     {"multipliers", multipliers},
+    {"cohere2", cohere2},
     {"parallel_norms_behind", parallel_norms_behind},
     {"parallel_without_norms_before", parallel_without_norms_before},
     {"long_rope", long_rope},
