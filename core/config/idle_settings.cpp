@@ -130,6 +130,8 @@ std::vector<IdleRow> make_idle_rows() {
        "model.rope_scaling_type"},
       "--position-embedding-type rope",
       [](const RunPlan& p) { return p.config.model.position == PositionKind::kRope; });
+  add({"model.norm_bias"}, "--normalization LayerNorm",
+      [](const RunPlan& p) { return p.config.model.norm == NormKind::kLayerNorm; });
   add({"model.qk_norm_width"}, "--qk-layernorm", [](const RunPlan& p) { return p.config.model.qk_norm; });
   add({"model.window_attn_skip_freq"}, "--window-size or --attention-chunk-size above 0",
       [](const RunPlan& p) { return p.config.model.window_size > 0 || p.config.model.attention_chunk > 0; });

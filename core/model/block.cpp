@@ -79,6 +79,7 @@ TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& 
     : name_(scope.path()),
       uses_(scope),
       residual_form_(c.residual_form),
+      residual_multiplier_(c.residual_multiplier),
       recompute_mlp_(context.recompute.feed_forward(c.is_moe_layer(context.layer))),
       attention_norm_(make_norm(scope, norms.attention, c, context)),
       attention_(make_attention(scope["attention"], c, context)),
@@ -100,14 +101,16 @@ NormOutput TransformerBlock::norm_before(const std::optional<Norm>& norm, const 
   return {sum, sum};
 }
 
-at::Tensor TransformerBlock::drop(const at::Tensor& branch_SBH, const char* name, const ForwardContext& context) const {
-  return dropout(branch_SBH, name_ + name, context.dropout, context.dropout_context());
+at::Tensor TransformerBlock::residual_update(const at::Tensor& branch_SBH, const char* name,
+                                             const ForwardContext& context) const {
+  const at::Tensor scaled_SBH = residual_multiplier_ == 1 ? branch_SBH : branch_SBH * residual_multiplier_;
+  return dropout(scaled_SBH, name_ + name, context.dropout, context.dropout_context());
 }
 
 at::Tensor TransformerBlock::mlp_branch(const NormOutput& from, const ForwardContext& context) const {
   const NormOutput input = own(from, uses_.mlp);
   const at::Tensor out = uses_.mlp(context, input.normed, [&] { return mlp_->forward(input, context); });
-  return drop(behind(mlp_post_norm_, uses_.mlp_post_norm, out, context), ".mlp.dropout", context);
+  return residual_update(behind(mlp_post_norm_, uses_.mlp_post_norm, out, context), ".mlp.dropout", context);
 }
 
 void TransformerBlock::run_mlp(ResidualStream& stream, const ForwardContext& context, bool own_norm) const {
@@ -127,8 +130,8 @@ void TransformerBlock::run(ResidualStream& stream, const ForwardContext& context
   stream.x_SBH = input.sum;
   const NormOutput attended_to = own(input, uses_.attention);
   const at::Tensor attended = uses_.attention(context, attended_to.normed, [&] { return attend(attended_to); });
-  stream.branch_SBH =
-      drop(behind(attention_post_norm_, uses_.attention_post_norm, attended, context), ".attention.dropout", context);
+  stream.branch_SBH = residual_update(behind(attention_post_norm_, uses_.attention_post_norm, attended, context),
+                                      ".attention.dropout", context);
   if (!mlp_) return;
   if (residual_form_ == ResidualForm::kSequential) return second_half(stream, true);
   ResidualStream half{stream.x_SBH, {}};

@@ -51,11 +51,12 @@ class TransformerBlock {
   // Runs attention and MLP on the stream. Afterwards stream.x_SBH includes all earlier branches.
   template <typename Attend>
   void run(ResidualStream& stream, const ForwardContext& context, const Attend& attend) const;
-  // The output of the MLP's branch, with its post-norm and dropout.
+  // What the MLP, with its post-norm, adds to the residual stream.
   at::Tensor mlp_branch(const NormOutput& from, const ForwardContext& context) const;
   // Applies norm and MLP to the stream; if `own_norm` is false, the stream is already normalized.
   void run_mlp(ResidualStream& stream, const ForwardContext& context, bool own_norm) const;
-  at::Tensor drop(const at::Tensor& branch_SBH, const char* name, const ForwardContext& context) const;
+  // What a branch adds to the residual stream: its output, scaled and with dropout.
+  at::Tensor residual_update(const at::Tensor& branch_SBH, const char* name, const ForwardContext& context) const;
 
   NormOutput norm_before(const std::optional<Norm>& norm, const ModuleUse& use, const ResidualStream& stream,
                          const ForwardContext& context) const;
@@ -67,6 +68,7 @@ class TransformerBlock {
   };
   Uses uses_;
   ResidualForm residual_form_;
+  double residual_multiplier_;
   bool recompute_mlp_;
   std::optional<Norm> attention_norm_;
   std::unique_ptr<AttentionLayer> attention_;  // null if the layer has none, as may be mlp_

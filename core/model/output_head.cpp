@@ -16,11 +16,13 @@ OutputHead::OutputHead(const ModuleScope& scope, const ModelConfig& c, const Par
       quantizer_(make_quantizer(scope, head_spec(c), tp)),
       tp_(tp),
       vocab_size_(c.vocab_size),
+      scale_(c.logit_scale),
       cap_(c.final_logit_softcapping) {}
 
 at::Tensor OutputHead::operator()(const NormOutput& state, const TokenContext& tokens) const {
-  const at::Tensor logits_SBV = column_parallel_linear(
-      state, weight_->data, bias_ == nullptr ? at::Tensor() : bias_->data, tp_.over(tokens), {quantizer_, tokens});
+  at::Tensor logits_SBV = column_parallel_linear(state, weight_->data, bias_ == nullptr ? at::Tensor() : bias_->data,
+                                                 tp_.over(tokens), {quantizer_, tokens});
+  if (scale_ != 1) logits_SBV = logits_SBV * scale_;
   return cap_ > 0 ? soft_capped(logits_SBV, cap_) : logits_SBV;
 }
 

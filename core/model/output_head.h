@@ -34,6 +34,7 @@ class OutputHead {
   LinearQuantizer* quantizer_;  // null: none
   TensorParallel tp_;
   int64_t vocab_size_;
+  double scale_;
   double cap_;
 };
 

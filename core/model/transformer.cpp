@@ -230,8 +230,8 @@ class Transformer : public LayerStack {
 
   void make_token_embedding() {
     if (embedding_) return;
-    embedding_.emplace(model_, embedding_spec(config_), tp_,
-                       config_.scale_embeddings ? std::sqrt(static_cast<double>(config_.hidden_size)) : 1.0);
+    const double scale = config_.scale_embeddings ? std::sqrt(static_cast<double>(config_.hidden_size)) : 1.0;
+    embedding_.emplace(model_, embedding_spec(config_), tp_, scale * config_.embedding_multiplier);
   }
 
   // [S, B or 1, H]: the embeddings of this rank's positions, which follow `past` earlier ones.

@@ -153,7 +153,8 @@ NormOutput add_layer_norm(const at::Tensor& x, const at::Tensor& branch, const a
 }
 
 Norm::Norm(const ModuleScope& scope, const ModuleSpec& spec, const ModelConfig& config, bool sequence_parallel)
-    : weight_(&scope.make_weight(spec)),
+    : kind_(config.norm),
+      weight_(&scope.make_weight(spec)),
       bias_(scope.make_bias(spec)),
       numbers_{config.norm_epsilon, config.norm_weight_offset()} {
   weight_->sum_grad_over_tp = sequence_parallel;
@@ -162,8 +163,8 @@ Norm::Norm(const ModuleScope& scope, const ModuleSpec& spec, const ModelConfig& 
 }
 
 NormOutput Norm::operator()(const at::Tensor& x, const at::Tensor& branch) const {
-  if (bias_ == nullptr) return add_rms_norm(x, branch, weight_->data, numbers_);
-  return add_layer_norm(x, branch, weight_->data, bias_->data, numbers_);
+  if (kind_ == NormKind::kRmsNorm) return add_rms_norm(x, branch, weight_->data, numbers_);
+  return add_layer_norm(x, branch, weight_->data, bias_ == nullptr ? at::Tensor() : bias_->data, numbers_);
 }
 
 }  // namespace ranklab

@@ -34,17 +34,19 @@ NormOutput add_rms_norm(const at::Tensor& x, const at::Tensor& branch, const at:
 // The same in plain ATen ops. The kernel is tested against it, and it serves other devices and dtypes.
 NormOutput add_rms_norm_reference(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
                                   NormNumbers numbers);
+// `bias`: undefined if there is none.
 NormOutput add_layer_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
                           const at::Tensor& bias, NormNumbers numbers);
 
 class Norm {
  public:
-  // `spec`: with a bias it is a LayerNorm. With sequence parallelism the parameters' gradients must be summed over tp,
-  // since each rank normalizes only its own tokens.
+  // With sequence parallelism the parameters' gradients must be summed over tp, since each rank normalizes only its own
+  // tokens.
   Norm(const ModuleScope& scope, const ModuleSpec& spec, const ModelConfig& config, bool sequence_parallel);
   NormOutput operator()(const at::Tensor& x, const at::Tensor& branch = {}) const;
 
  private:
+  NormKind kind_;
   Parameter* weight_ = nullptr;
   Parameter* bias_ = nullptr;
   NormNumbers numbers_;

@@ -70,7 +70,7 @@ std::optional<ModuleSpec> sinks_spec(const ModelConfig& c) {
 ModuleSpec norm_spec(const ModelConfig& c, std::string name, Part part, int64_t width) {
   return {.name = std::move(name),
           .shape = {width == 0 ? c.hidden_size : width},
-          .bias = c.norm == NormKind::kLayerNorm,
+          .bias = c.norm == NormKind::kLayerNorm && c.norm_bias,
           .init = {c.norm_weight_offset() == 0 ? InitKind::kOnes : InitKind::kZeros},
           .part = part};
 }

@@ -62,7 +62,8 @@ struct ModelConfig {
   double norm_epsilon = 1e-5;
   NormPlacement norm_placement = NormPlacement::kBefore;
   ResidualForm residual_form = ResidualForm::kSequential;
-  bool norm_1p = false;  // norms multiply by 1 + weight, so that weight decay pulls to 1 (Gemma, arXiv 2403.08295)
+  bool norm_1p = false;   // norms multiply by 1 + weight, so that weight decay pulls to 1 (Gemma, arXiv 2403.08295)
+  bool norm_bias = true;  // of LayerNorms; RMSNorms have none
   double rope_theta = 10000.0;
   // for layers with a window, whose frequencies are not scaled; 0: same as in the other layers
   double local_rope_theta = 0.0;
@@ -96,6 +97,11 @@ struct ModelConfig {
   bool add_head_bias = false;     // on the output head
   bool tie_embeddings = false;    // the output head is the token embedding
   bool scale_embeddings = false;  // by sqrt(hidden_size) (Vaswani et al. 2017, arXiv 1706.03762, section 3.4)
+  // Factors of token embeddings, of what attention and MLP add to the residual stream, and of logits (Granite 3, after
+  // the maximal update parametrization of Yang et al. 2022, arXiv 2203.03466).
+  double embedding_multiplier = 1.0;
+  double residual_multiplier = 1.0;
+  double logit_scale = 1.0;
   // scores are divided by its square root (Gemma 2); 0: the width of a head is used
   double query_pre_attn_scalar = 0.0;
   double attn_logit_softcapping = 0.0;   // scores are soft-capped: c tanh(score / c); 0: no cap

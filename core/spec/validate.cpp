@@ -317,6 +317,9 @@ void validate(const ModelConfig& c, int tp, bool sequence_parallel) {
   check_number("--init-method-std", c.init_std, c.init_std >= 0, "0 or more");
   check_number("--final-logit-softcapping", c.final_logit_softcapping, c.final_logit_softcapping >= 0,
                "0 (not bounded) or more");
+  check_number("--embedding-multiplier", c.embedding_multiplier, c.embedding_multiplier > 0, "more than 0");
+  check_number("--residual-multiplier", c.residual_multiplier, c.residual_multiplier > 0, "more than 0");
+  check_number("--logit-scale", c.logit_scale, c.logit_scale > 0, "more than 0");
   check_number("--norm-epsilon", c.norm_epsilon, c.norm_epsilon > 0, "more than 0");
 }
 

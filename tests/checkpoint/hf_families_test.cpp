@@ -226,8 +226,12 @@ TEST(HfFamily, WhatSmolLm3AndNemotronCannotExpressIsNamed) {
 TEST(HfFamily, WhereNormsStandIsNamed) {
   EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.norm_placement = NormPlacement::kBoth; }),
               says("DeepseekV3ForCausalLM", "--norm-placement"));
-  EXPECT_THAT(family_refusal(tiny_llama(), [](ModelConfig& c) { c.norm_placement = NormPlacement::kBoth; }),
+  EXPECT_THAT(family_refusal(tiny_gemma2(), [](ModelConfig& c) { c.norm_1p = false; }),
               says("Gemma2ForCausalLM", "--apply-layernorm-1p"));
+  EXPECT_THAT(family_refusal(tiny_glm4(), [](ModelConfig& c) { c.norm = NormKind::kLayerNorm; }),
+              says("Glm4ForCausalLM", "--normalization"));
+  EXPECT_THAT(family_refusal(tiny_glm4(), [](ModelConfig& c) { c.window_size = 4; }),
+              says("Glm4ForCausalLM", "--window-size"));
   EXPECT_THAT(family_refusal(tiny_llama(), [](ModelConfig& c) { c.norm_placement = NormPlacement::kBehind; }),
               says("Olmo2ForCausalLM", "--qk-layernorm"));
   EXPECT_THAT(family_refusal(tiny_qwen3(), [](ModelConfig& c) { c.qk_norm_width = QkNormWidth::kAllHeads; }),

@@ -27,7 +27,9 @@ TEST(HfFamily, IsChosenByWhatTheModelComputes) {
                           "SmolLM3ForCausalLM", "SmolLM3ForCausalLM", "NemotronForCausalLM", "GptOssForCausalLM",
                           "GptOssForCausalLM", "Glm4MoeForCausalLM", "Glm4MoeForCausalLM", "Llama4ForCausalLM",
                           "Llama4ForCausalLM", "Qwen3MoeForCausalLM", "Qwen3NextForCausalLM", "Qwen3_5ForCausalLM",
-                          "NemotronHForCausalLM", "DeepseekV2ForCausalLM", "Qwen3_5MoeForCausalLM"));
+                          "NemotronHForCausalLM", "DeepseekV2ForCausalLM", "Qwen3_5MoeForCausalLM",
+                          "SeedOssForCausalLM", "GraniteForCausalLM", "GraniteMoeForCausalLM", "Glm4ForCausalLM",
+                          "Ernie4_5ForCausalLM", "Ernie4_5_MoeForCausalLM", "CohereForCausalLM", "Cohere2ForCausalLM"));
   ModelConfig biased = tiny_qwen2();
   biased.add_bias = true;  // among them those of queries, keys and values
   EXPECT_EQ(hf_family(biased).architecture, "LlamaForCausalLM");

@@ -291,6 +291,31 @@ TEST(HfMapping, PairsBecomeHalvesWhereAFamilyHasHalves) {
               6, 5, {0, 2, 4, 1, 3, 5});
 }
 
+// Of each head four of eight rows turn, as neighbours; a model that rotates adjacent elements has the same rows.
+TEST(HfMapping, RowsThatTurnAreTheFirstOfAHeadAndNeighboursInGlm4) {
+  ModelConfig same = tiny_glm4();
+  same.rotary_interleaved = true;
+  const Exported halves(tiny_glm4(), "glm4"), pairs(same, "glm4_pairs");
+  const std::string layer = "model.layers.1.self_attn.";
+  const auto own = halves.our("layers.1.attention.qkv.weight"), own_bias = halves.our("layers.1.attention.qkv.bias");
+  const std::vector<size_t> place = {0, 4, 1, 5, 2, 3, 6, 7};
+  for (size_t row = 0; row < 16; ++row) {
+    const size_t ours = row / 8 * 8 + place[row % 8];
+    EXPECT_EQ(rows(halves.their(layer + "q_proj.weight"), 16, row, row + 1), rows(own, 16, ours, ours + 1)) << row;
+    EXPECT_EQ(rows(halves.their(layer + "q_proj.bias"), 1, row, row + 1), rows(own_bias, 1, ours, ours + 1)) << row;
+  }
+  EXPECT_EQ(halves.their(layer + "v_proj.weight"), rows(own, 16, 24, 32));
+  const auto paired = pairs.our("layers.1.attention.qkv.weight");
+  EXPECT_EQ(pairs.their(layer + "q_proj.weight"), rows(paired, 16, 0, 16));
+  EXPECT_EQ(pairs.their(layer + "k_proj.weight"), rows(paired, 16, 16, 24));
+}
+
+TEST(HfMapping, TheBiasOfErniesRouterIsARow) {
+  const Exported e(tiny_ernie_moe(), "ernie_moe");
+  const std::string name = "model.layers.1.mlp.moe_statics.e_score_correction_bias";
+  EXPECT_THAT(e.shape(name), ElementsAre(1, 4));
+}
+
 TEST(HfMapping, BiasesOfDeepSeekTurnWithTheirRows) {
   ModelConfig config = tiny_deepseek();
   config.add_attention_bias = true;

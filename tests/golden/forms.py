@@ -3,7 +3,9 @@ classes of the transformers package before it is written. OLMo 2: norms behind b
 Gemma 2 and 3: norms on both sides that multiply with 1 + their weight, GeGLU, scaled embeddings, bounded scores and
 logits, a window and a rotary base of its own in the first of two layers. GPT-NeoX and Phi: both branches of the same
 input, through two norms and through one, GELU of either kind, biases. SmolLM 3: a layer without positions. Nemotron:
-LayerNorms that multiply with 1 + their weight, the square of ReLU."""
+LayerNorms that multiply with 1 + their weight, the square of ReLU. Granite: embeddings, branches, scores and logits are
+multiplied. Cohere 2: one LayerNorm without a bias for both branches, rotated elements side by side, a window and
+positions in the first of two layers alone."""
 import math
 
 import torch
@@ -26,6 +28,9 @@ MODELS = {
     "gemma3": dict(GEMMA, qk="head", local=True),
     "gpt_neox": dict(LAYER_NORM, residual="parallel", mlp="erf"),
     "phi2": dict(LAYER_NORM, residual="one_norm", mlp="tanh", head_bias=True),
+    "granite": dict(SMALL, embedding=3.0, branch=0.4, divisor=9, logit=0.5),
+    "cohere2": dict(LAYER_NORM, residual="one_norm", mlp="swiglu", bias=False, norm_bias=False, groups=1, tied=True,
+                    logit=0.25, adjacent=True, window=3, unturned=1),
 }
 
 
@@ -43,7 +48,7 @@ def make_weights(c):
     def norm(name, wanted=True):
         if wanted:
             param(name + ".weight", H)
-        if wanted and c["norm"] == "layer":
+        if wanted and c["norm"] == "layer" and c.get("norm_bias", True):
             param(name + ".bias", H)
 
     q, kv = c["heads"] * c["D"], c["groups"] * c["D"]
@@ -75,7 +80,7 @@ def normed(x, w, name, c):
     if name + ".weight" not in w:
         return x
     if c["norm"] == "layer":
-        return F.layer_norm(x, (H,), c["offset"] + w[name + ".weight"], w[name + ".bias"], EPS)
+        return F.layer_norm(x, (H,), c["offset"] + w[name + ".weight"], w.get(name + ".bias"), EPS)
     return x / (x.square().mean(-1, keepdim=True) + EPS).sqrt() * (c["offset"] + w[name + ".weight"])
 
 
@@ -91,6 +96,8 @@ def attend(x, w, p, c, near, turned):                  # x [B, S, H]
     q, k, v = (t.unflatten(-1, (-1, D)).transpose(1, 2) for t in (q, k, v))
     if c.get("qk") == "head":
         q, k = normed(q, w, p + "q_norm", c), normed(k, w, p + "k_norm", c)
+    if "adjacent" in c:
+        q, k = (t.unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2) for t in (q, k))
     theta = LOCAL_THETA if near and "local" in c else THETA
     if turned:
         q, k = rope(q, theta), rope(k, theta)
@@ -117,20 +124,21 @@ def mlp(x, w, p, c):
 
 def block(x, w, p, c, near, turned):
     h = normed(x, w, p + "attention_norm", c)
-    a = normed(attend(h, w, p + "attention.", c, near, turned), w, p + "attention_post_norm", c)
+    factor = c.get("branch", 1)
+    a = factor * normed(attend(h, w, p + "attention.", c, near, turned), w, p + "attention_post_norm", c)
     if c["residual"] == "sequential":
         x, a = x + a, 0
     if c["residual"] != "one_norm":
         h = normed(x, w, p + "mlp_norm", c)
-    return x + a + normed(mlp(h, w, p + "mlp.", c), w, p + "mlp_post_norm", c)
+    return x + a + factor * normed(mlp(h, w, p + "mlp.", c), w, p + "mlp_post_norm", c)
 
 
 def forward(w, c, tokens):
-    x = F.embedding(tokens, w["embedding.weight"]) * (math.sqrt(H) if "scaled" in c else 1)
+    x = F.embedding(tokens, w["embedding.weight"]) * (math.sqrt(H) if "scaled" in c else c.get("embedding", 1))
     for l in range(LAYERS):
         x = block(x, w, f"layers.{l}.", c, "window" in c and l == 0, c.get("unturned") != l)
     head = w["embedding.weight" if c["tied"] else "head.weight"]
-    logits = F.linear(normed(x, w, "final_norm", c), head, w.get("head.bias"))
+    logits = F.linear(normed(x, w, "final_norm", c), head, w.get("head.bias")) * c.get("logit", 1)
     return c["logit_cap"] * torch.tanh(logits / c["logit_cap"]) if "logit_cap" in c else logits
 
 
@@ -148,9 +156,16 @@ def their_class(name, c):
     if name == "nemotron":
         return "Nemotron", "Nemotron", dict(common, num_key_value_heads=c["groups"], norm_eps=EPS,
                                             rope_parameters=dict(plain, partial_rotary_factor=1.0))
+    if name == "cohere2":
+        return "Cohere2", "Cohere2", dict(common, num_key_value_heads=c["groups"], layer_norm_eps=EPS,
+                                          rope_parameters=plain, logit_scale=c["logit"], sliding_window=c["window"],
+                                          layer_types=near["layer_types"])
     common.update(num_key_value_heads=c["groups"], rms_norm_eps=EPS, rope_parameters=plain)
     if name == "smollm3":
         return "SmolLM3", "SmolLM3", dict(common, no_rope_layers=[int(l != c["unturned"]) for l in range(LAYERS)])
+    if name == "granite":
+        return "Granite", "Granite", dict(common, embedding_multiplier=c["embedding"], residual_multiplier=c["branch"],
+                                          attention_multiplier=c["divisor"] ** -0.5, logits_scaling=1 / c["logit"])
     if name == "olmo2":
         return "Olmo2", "Olmo2", common
     if name == "gemma2":
@@ -174,7 +189,7 @@ OTHERS = {"attention.out": "self_attn.o_proj", "mlp.down": "mlp.down_proj", "att
 
 def their_state(name, c, w):
     neox = name == "gpt_neox"
-    names = NEOX if neox else PHI if name == "phi2" else LLAMA if name in ("smollm3", "nemotron") else OTHERS
+    names = NEOX if neox else PHI if name == "phi2" else LLAMA if name in ("smollm3", "nemotron", "granite", "cohere2") else OTHERS
     base = "gpt_neox." if neox else "model."
     last = base + ("final_layer_norm" if neox else "final_layernorm" if name == "phi2" else "norm")
     state = {base + ("embed_in" if neox else "embed_tokens") + ".weight": w["embedding.weight"],

@@ -33,6 +33,9 @@ GLM_NUMBERS = dict(QWEN, head_dim=24, n_routed_experts=6, num_experts_per_tok=3,
                    n_shared_experts=2, num_mtp_layers=0)
 LLAMA4_NUMBERS = dict(QWEN, head_dim=24, intermediate_size=48, intermediate_size_mlp=96, num_local_experts=6,
                       num_experts_per_tok=1, attention_chunk_size=7, floor_scale=5, attn_scale=0.3)
+GRANITE = dict(QWEN, embedding_multiplier=5.0, residual_multiplier=0.22, attention_multiplier=0.3, logits_scaling=6.0,
+               bos_token_id=None, eos_token_id=None)
+ERNIE_MOE = dict(QWEN, moe_num_experts=6, moe_k=3, moe_intermediate_size=48, moe_num_shared_experts=2)
 NEMOTRON_H = dict(hidden_size=64, num_attention_heads=4, num_key_value_heads=2, head_dim=24, vocab_size=300,
                   max_position_embeddings=128, intermediate_size=96, mamba_num_heads=8, mamba_head_dim=12, n_groups=4,
                   ssm_state_size=10)
@@ -123,6 +126,26 @@ THEIRS = {
         moe_shared_expert_intermediate_size=56, moe_latent_size=24, n_group=1, topk_group=1)),
     "GLM-4.5": ("Glm4Moe", dict(GLM_NUMBERS, attention_bias=True, routed_scaling_factor=2.5)),
     "GLM-4.5, norms, bf16": ("Glm4Moe", dict(GLM_NUMBERS, use_qk_norm=True, n_group=2, topk_group=1)),
+    "Seed-OSS": ("SeedOss", dict(QWEN, head_dim=24)),
+    "Seed-OSS, all biases": ("SeedOss", dict(QWEN, head_dim=16, attention_out_bias=True, mlp_bias=True)),
+    "Granite": ("Granite", GRANITE),
+    "Granite, biases, bf16": ("Granite", dict(GRANITE, attention_bias=True, mlp_bias=True, attention_multiplier=0.25,
+                                              embedding_multiplier=12.0, tie_word_embeddings=True)),
+    "Granite, experts": ("GraniteMoe", dict(GRANITE, num_local_experts=6, num_experts_per_tok=3)),
+    "Granite, top-1": ("GraniteMoe", dict(GRANITE, num_local_experts=4, num_experts_per_tok=1, attention_bias=True)),
+    "GLM-4": ("Glm4", dict(QWEN, head_dim=24, pad_token_id=0)),
+    "GLM-4, no biases, bf16": ("Glm4", dict(QWEN, head_dim=16, pad_token_id=0, attention_bias=False, rope_parameters=dict(
+        rope_type="default", rope_theta=1e4, partial_rotary_factor=0.75))),
+    "ERNIE 4.5": ("Ernie4_5", dict(QWEN, head_dim=24)),
+    "ERNIE 4.5, biases": ("Ernie4_5", dict(QWEN, head_dim=16, use_bias=True, tie_word_embeddings=False)),
+    "ERNIE 4.5, experts": ("Ernie4_5_Moe", ERNIE_MOE),
+    "ERNIE 4.5, experts in some layers, bf16": ("Ernie4_5_Moe", dict(
+        ERNIE_MOE, num_hidden_layers=4, moe_layer_end_index=2, moe_num_shared_experts=0)),
+    "Cohere": ("Cohere", dict(QWEN, logit_scale=0.25)),
+    "Cohere, biases, bf16": ("Cohere", dict(QWEN, attention_bias=True, tie_word_embeddings=False)),
+    "Cohere 2": ("Cohere2", dict(QWEN, sliding_window=7, num_hidden_layers=5, logit_scale=0.25)),
+    "Cohere 2, full attention last": ("Cohere2", dict(
+        QWEN, sliding_window=7, layer_types=["sliding_attention", "sliding_attention", "full_attention"])),
     "Nemotron": ("Nemotron", dict(QWEN)),
     "Nemotron, biases": ("Nemotron", dict(QWEN, attention_bias=True, mlp_bias=True, head_dim=24, rope_parameters=dict(
         rope_type="default", rope_theta=1e4, partial_rotary_factor=0.75))),
@@ -175,6 +198,6 @@ def random_model(family, numbers, std=0.2):
     model = getattr(transformers, "GPT2LMHeadModel" if family == "GPT2" else family + "ForCausalLM")(config).eval()
     with torch.no_grad():
         for tensor in model.state_dict().values():
-            if tensor.dim() == 1:
+            if tensor.dim() == 1 or len(tensor) == 1:
                 tensor += 0.1 * torch.randn_like(tensor)
     return model

@@ -42,6 +42,11 @@ def batches(toml, flags):
     return steps
 
 
+# The bias of a router that affects the choice of experts alone; ERNIE 4.5's class keeps it in a module of its own.
+def choice_bias(router):
+    return getattr(getattr(router, "moe_statics", router), "e_score_correction_bias", None)
+
+
 class Balancing:
     """The losses of Switch (eq. 4) and ST-MoE (eq. 5) of every router, and the bias of DeepSeek-V3."""
 
@@ -54,7 +59,8 @@ class Balancing:
 
     def chosen(self, router, scores):
         config, topk = self.model.config, self.model.config.num_experts_per_tok
-        choice = scores.detach() + getattr(router, "e_score_correction_bias", 0)
+        bias = choice_bias(router)
+        choice = scores.detach() if bias is None else scores.detach() + bias
         groups = getattr(config, "n_group", 1)
         if groups > 1:
             by_group = choice.view(len(choice), groups, -1)
@@ -80,8 +86,8 @@ class Balancing:
 
     def end_step(self):
         for router, count in self.counts.items():
-            if hasattr(router, "e_score_correction_bias"):
-                router.e_score_correction_bias += self.rate * torch.sign(count.mean() - count)
+            if choice_bias(router) is not None:
+                choice_bias(router).data += self.rate * torch.sign(count.mean() - count)
         self.counts = {}
 
 
@@ -202,7 +208,8 @@ for name, (family, _) in THEIRS.items():
 for name in ("Llama", "GPT-2", "gpt-oss", "Mistral, window", "DeepSeek-V3"):
     cases += [(name, ["--dp", 4], "apart"), (name, ["--cp", 2, "--tp", 2, "--world-size", 4], "apart")]
 for name, kind in (("Mixtral", "aux_loss"), ("Qwen2-MoE", "aux_loss"), ("gpt-oss", "seq_aux_loss"),
-                   ("DeepSeek-V3", "seq_aux_loss"), ("DeepSeek-V3", "aux_loss"), ("GLM-4.5", "seq_aux_loss")):
+                   ("DeepSeek-V3", "seq_aux_loss"), ("DeepSeek-V3", "aux_loss"), ("GLM-4.5", "seq_aux_loss"),
+                   ("ERNIE 4.5, experts", "aux_loss")):
     for layout in (["--world-size", 1], ["--tp", 2, "--ep", 2, "--world-size", 2, "--sequence-parallel"]):
         cases.append((name, layout, "masked" if name == "Mixtral" else "", (0.1, 0.01, kind, 0.001)))
 for name in ("Llama", "Qwen2", "Mistral, window", "Qwen3", "DeepSeek-V3"):

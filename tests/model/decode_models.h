@@ -225,6 +225,39 @@ inline ModelConfig gemma3() {
   return c;
 }
 
+// Embeddings, branches, scores and logits are multiplied.
+inline ModelConfig granite() {
+  ModelConfig c = llama();
+  c.embedding_multiplier = 12;
+  c.residual_multiplier = 0.3;
+  c.query_pre_attn_scalar = 9;
+  c.logit_scale = 0.25;
+  return c;
+}
+
+// Norms on both sides; half of each head turns, as adjacent elements.
+inline ModelConfig glm4() {
+  ModelConfig c = llama();
+  c.kv_channels = 8;
+  c.rotary_percent = 0.5;
+  c.rotary_interleaved = c.add_qkv_bias = true;
+  c.norm_placement = NormPlacement::kBoth;
+  return c;
+}
+
+// One norm without a bias for both branches; the layer without a window has no positions.
+inline ModelConfig cohere2() {
+  ModelConfig c = llama();
+  c.norm = NormKind::kLayerNorm;
+  c.norm_bias = false;
+  c.residual_form = ResidualForm::kParallelOneNorm;
+  c.tie_embeddings = true;
+  c.logit_scale = 0.5;
+  c.window_size = 4;
+  c.window_layers = c.rope_layers = {.skip_freq = 2};
+  return c;
+}
+
 inline ModelConfig gpt_neox() {
   ModelConfig c = llama();
   c.num_query_groups = 0;

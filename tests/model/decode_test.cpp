@@ -89,6 +89,9 @@ TEST(Decode, Olmo2Like) {
 }
 TEST(Decode, Gemma2Like) { expect_decodes_everywhere(gemma2()); }
 TEST(Decode, Gemma3Like) { expect_decodes_everywhere(gemma3()); }
+TEST(Decode, GraniteLike) { expect_decodes_everywhere(granite()); }
+TEST(Decode, Glm4Like) { expect_decodes_everywhere(glm4()); }
+TEST(Decode, Cohere2Like) { expect_decodes_everywhere(cohere2()); }
 TEST(Decode, GptNeoxLike) { expect_decodes_everywhere(gpt_neox()); }
 TEST(Decode, RotatedPairsOfAdjacentElements) {
   for (ModelConfig pairs : {gpt_neox(), latent(10)}) {

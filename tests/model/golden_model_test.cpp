@@ -126,6 +126,27 @@ ModelConfig tiny_nemotron() {
   return c;
 }
 
+ModelConfig tiny_granite() {
+  ModelConfig c = form(4, 2, 2);
+  c.embedding_multiplier = 3;
+  c.residual_multiplier = 0.4;
+  c.query_pre_attn_scalar = 9;
+  c.logit_scale = 0.5;
+  return c;
+}
+
+ModelConfig tiny_cohere2() {
+  ModelConfig c = form(2, 1, 4);
+  c.norm = NormKind::kLayerNorm;
+  c.norm_bias = false;
+  c.residual_form = ResidualForm::kParallelOneNorm;
+  c.rotary_interleaved = c.tie_embeddings = true;
+  c.logit_scale = 0.25;
+  c.window_size = 3;
+  c.window_layers = c.rope_layers = {.skip_freq = 2};
+  return c;
+}
+
 // tests/golden/gpt_oss.py
 ModelConfig tiny_gpt_oss() {
   ModelConfig c = form(4, 2, 4);
@@ -283,6 +304,10 @@ TEST(GoldenModel, SmolLm3Fp64) { expect_golden_model("smollm3_model.txt", tiny_s
 TEST(GoldenModel, SmolLm3Fp32) { expect_golden_model("smollm3_model.txt", tiny_smollm3(), at::kFloat, 1e-5); }
 TEST(GoldenModel, NemotronFp64) { expect_golden_model("nemotron_model.txt", tiny_nemotron(), at::kDouble, 1e-10); }
 TEST(GoldenModel, NemotronFp32) { expect_golden_model("nemotron_model.txt", tiny_nemotron(), at::kFloat, 1e-5); }
+TEST(GoldenModel, GraniteFp64) { expect_golden_model("granite_model.txt", tiny_granite(), at::kDouble, 1e-10); }
+TEST(GoldenModel, GraniteFp32) { expect_golden_model("granite_model.txt", tiny_granite(), at::kFloat, 1e-5); }
+TEST(GoldenModel, Cohere2Fp64) { expect_golden_model("cohere2_model.txt", tiny_cohere2(), at::kDouble, 1e-10); }
+TEST(GoldenModel, Cohere2Fp32) { expect_golden_model("cohere2_model.txt", tiny_cohere2(), at::kFloat, 1e-5); }
 TEST(GoldenModel, Llama4Fp64) { expect_golden_model("llama4_model.txt", tiny_llama4(), at::kDouble, 1e-10); }
 TEST(GoldenModel, NemotronHFp64) { expect_golden_model("nemotron_h_model.txt", tiny_nemotron_h(), at::kDouble, 1e-10); }
 TEST(GoldenModel, NemotronHFp32) { expect_golden_model("nemotron_h_model.txt", tiny_nemotron_h(), at::kFloat, 1e-5); }

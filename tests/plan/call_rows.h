@@ -129,6 +129,8 @@ inline const Layout kLayouts[] = {
     {"smollm3_tp2", 4, 2, true, 1, smollm3},
     {"nemotron_zero3_tp2", 8, 2, true, 0, zero_of<3, nemotron>},
     {"long_rope_tp2", 4, 2, true, 1, long_rope},
+    {"granite_tp2", 4, 2, true, 1, granite},
+    {"cohere_zero3_tp2", 8, 2, true, 0, zero_of<3, cohere>},
     {"gpt_neox_tp2", 4, 2, true, 1, gpt_neox},
     {"phi2_tp2_no_sp", 4, 2, false, 1, phi2},
     {"phi2_zero3_tp2", 8, 2, true, 0, zero_of<3, phi2>},

@@ -89,6 +89,8 @@ inline const PeakRun kPeakRuns[] = {
     {"smollm3", 2, 2, 2, smollm3},
     {"nemotron", 2, 2, 2, nemotron},
     {"long_rope", 2, 2, 2, long_rope},
+    {"granite", 2, 2, 2, granite},
+    {"cohere", 2, 2, 2, cohere},
     {"gpt_neox", 2, 2, 2, gpt_neox},
     {"phi2", 2, 2, 2, phi2},
     {"gemma2", 2, 2, 2, gemma2},

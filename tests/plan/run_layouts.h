@@ -211,6 +211,17 @@ inline void gemma2(TrainConfig& c) {
   c.model.window_size = 3;
   c.model.window_layers = {.skip_freq = 2};
 }
+inline void granite(TrainConfig& c) {
+  c.model.embedding_multiplier = 12;
+  c.model.residual_multiplier = 0.22;
+  c.model.logit_scale = 0.125;
+}
+inline void cohere(TrainConfig& c) {
+  c.model.norm = NormKind::kLayerNorm;
+  c.model.norm_bias = false;
+  c.model.residual_form = ResidualForm::kParallelOneNorm;
+  c.model.logit_scale = 0.5;
+}
 inline void gpt_neox(TrainConfig& c) {
   c.model.rotary_percent = 0.5;
   c.model.norm = NormKind::kLayerNorm;

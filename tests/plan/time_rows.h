@@ -161,6 +161,8 @@ inline const Training kRuns[] = {
     {"smollm3_tp2", 2, 2, true, 4, smollm3},
     {"nemotron_tp2", 2, 2, true, 4, nemotron},
     {"phi2_tp2", 2, 2, true, 4, phi2},
+    {"granite_tp2", 2, 2, true, 4, granite},
+    {"cohere_tp2", 2, 2, true, 4, cohere},
     {"gemma2_tp2", 2, 2, true, 4, gemma2},
     {"some_windows_tp2", 2, 2, true, 4, some_windows},
     {"qwen_tp2_no_sp", 2, 2, false, 4, qwen},

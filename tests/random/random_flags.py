@@ -171,6 +171,13 @@ def draw_model(draw):
     draw.maybe(0.1, "--vocab-size", 300, 1001)
     experts = draw_experts(draw, layers) if draw.chance(0.4) else 0
     mixers = Draw(f"{draw.seed}, mixers")  # of its own, so that a seed's other numbers stay what they were
+    factors = Draw(f"{draw.seed}, factors")
+    factors.maybe(0.15, "--embedding-multiplier", 0.5, 12)
+    factors.maybe(0.15, "--residual-multiplier", 0.22, 2)
+    factors.maybe(0.15, "--logit-scale", 0.25, 1.5)
+    if ["--normalization", "LayerNorm"] in draw.flags:
+        factors.maybe(0.3, "--no-layernorm-bias")
+    draw.flags += factors.flags
     if mixers.chance(0.15):
         draw_mixers(mixers, heads, layers, experts)
         draw.flags += mixers.flags

@@ -106,6 +106,24 @@ void nemotron(ModelConfig& c) {
   c.norm_1p = true;
   c.activation = ActivationKind::kSquaredRelu;
 }
+// What Granite has, with dropout and a prediction module.
+void multipliers(ModelConfig& c) {
+  c.num_query_groups = c.num_attention_heads / 2;
+  c.dropout = 0.1;
+  c.tie_embeddings = true;
+  c.embedding_multiplier = 12;
+  c.residual_multiplier = 0.22;
+  c.logit_scale = 0.125;
+  c.mtp_num_layers = 1;
+}
+void cohere2(ModelConfig& c) {
+  c.norm = NormKind::kLayerNorm;
+  c.norm_bias = false;
+  c.residual_form = ResidualForm::kParallelOneNorm;
+  c.logit_scale = 0.5;
+  c.window_size = 3;
+  c.window_layers = c.rope_layers = {.skip_freq = 2};
+}
 void latent_without_positions(ModelConfig& c) {
   latent(c);
   c.position = PositionKind::kNone;
@@ -346,6 +364,8 @@ constexpr ModelVariant kDense[] = {
     {"gpt_neox", gpt_neox},
     {"phi2", phi2},
     {"gpt_j", [](ModelConfig& c) { phi2(c), c.kv_channels = 8, c.rotary_percent = 0.5, c.rotary_interleaved = true; }},
+    {"multipliers", multipliers},
+    {"cohere2", cohere2},
     {"parallel_norms_behind", parallel_norms_behind},
     {"parallel_without_norms_before", parallel_without_norms_before},
     {"long_rope", long_rope},

@@ -23,6 +23,7 @@ enum class HfLayout {
   // Partial rotary embeddings: their heads contain the rotated rows first, in two halves, then the others. In our
   // layout each half of the head contains half of both (core/nn/rope.h).
   kRotaryFirst,
+  kNeighboursFirst,  // the same, with the rotated rows as in kNeighboursPerHead
   // like kTransposed; in addition, rows of our two halves alternate in theirs: the first row of each, then the second
   // row of each, ...
   kHalvesInTurn,
@@ -62,8 +63,9 @@ struct HfFamily {
   std::vector<HfKey> keys = {};                // the keys of config.json, in file order
   // default values of the class, for keys that a text part (text_part.h) omits when they have these values
   HfJson class_defaults = {};
-  std::string balancing_bias = {};  // name, in a layer, of a router's bias that affects only the choice of experts
-  std::string passed_over = {};     // prefix of the names of tensors that the class does not read
+  std::string balancing_bias = {};     // name, in a layer, of a router's bias that affects only the choice of experts
+  bool balancing_bias_is_row = false;  // [1, experts] there, not [experts]
+  std::string passed_over = {};        // prefix of the names of tensors that the class does not read
   bool (*has_form)(const ModelConfig&) = nullptr;                         // whether this model may belong to the family
   void (*check)(const HfRefusal& refusal, const ModelConfig&) = nullptr;  // ... and whether it does: refuses if not
 };

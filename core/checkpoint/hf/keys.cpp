@@ -269,17 +269,21 @@ HfKeys transformer_keys(const char* activation_key, const char* activation) {
   return keys;
 }
 
-HfKeys linear_bias_keys() {
-  const auto attention_bias = [](const ModelConfig& c) { return HfJson(c.has_attention_out_bias()); };
-  const auto mlp_bias = [](ModelConfig& c, const HfValue& value) {
+HfKey mlp_bias_key() {
+  const auto set = [](ModelConfig& c, const HfValue& value) {
     if (!value.boolean()) return;
-    if (!c.add_attention_bias) value.refuse("false, or attention_bias as well");
+    if (!c.add_attention_bias) value.refuse("false, or biases of all of attention as well");
     c.add_bias = true;
     c.add_attention_bias = false;
   };
+  return {"mlp_bias", [](const ModelConfig& c) { return HfJson(c.add_bias); }, set, false, false};
+}
+
+HfKeys linear_bias_keys() {
+  const auto attention_bias = [](const ModelConfig& c) { return HfJson(c.has_attention_out_bias()); };
   return {{"attention_bias", attention_bias,
            [](ModelConfig& c, const HfValue& value) { value.into(c.add_attention_bias); }, false, false},
-          {"mlp_bias", [](const ModelConfig& c) { return HfJson(c.add_bias); }, mlp_bias, false, false}};
+          mlp_bias_key()};
 }
 
 HfKey token_key(const std::string& key, int64_t ModelConfig::*member) {

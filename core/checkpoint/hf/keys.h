@@ -18,6 +18,7 @@ bool is_sane(int64_t size);
 HfKeys transformer_keys(const char* activation_key = "hidden_act", const char* activation = "silu");
 // Biases of all linear layers, or only of attention: "attention_bias" and "mlp_bias".
 HfKeys linear_bias_keys();
+HfKey mlp_bias_key();           // the second of these
 HfKeys ending_keys(bool tied);  // `tied`: the value in a file without the key
 // A token that other programs look for; null if there is none.
 HfKey token_key(const std::string& key, int64_t ModelConfig::*member);

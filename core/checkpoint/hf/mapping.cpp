@@ -32,7 +32,8 @@ int64_t rotary_first_row(const HfPart& part, int64_t row) {
   const auto place = [&](int64_t first, int64_t second, int64_t count, int64_t i) {
     return row - in_head + (i < count ? first + i : second + i - count);
   };
-  if (in_head < part.rotary_rows) return place(0, half, pairs, in_head);
+  const bool adjacent = part.layout == HfLayout::kNeighboursFirst;
+  if (in_head < part.rotary_rows) return place(0, half, pairs, adjacent ? in_head % 2 * pairs + in_head / 2 : in_head);
   return place(pairs, half + pairs, half - pairs, in_head - part.rotary_rows);
 }
 
@@ -144,7 +145,7 @@ class Mapping {
         set_heads(part, rule.layout);
         set_pieces(part, std::move(pieces), rule.ours);
       } else if (c_.is_partly_rotary() && (rule.ours == "attention.qkv" || is_head_norm(rule.ours))) {
-        set_heads(part, HfLayout::kRotaryFirst);
+        set_heads(part, rotates_neighbours(rule.layout) ? HfLayout::kNeighboursFirst : HfLayout::kRotaryFirst);
       }
       set_pairs(part, rule.ours);
       tensor.parts.push_back(std::move(part));
@@ -154,7 +155,8 @@ class Mapping {
   }
 
   void set_layout(HfPart& part, HfLayout layout) const {
-    part.layout = !c_.hf_rope_interleave && rotates_neighbours(layout) ? HfLayout::kSame : layout;
+    const bool halves = c_.mla.enabled() && !c_.hf_rope_interleave;
+    part.layout = halves && rotates_neighbours(layout) ? HfLayout::kSame : layout;
     if (is_transposed(layout) && part.shape.size() == 2) std::swap(part.shape[0], part.shape[1]);
     const int64_t head = c_.mla.enabled() ? c_.mla.query_head_dim() : c_.head_dim();
     part.head_rows = layout == HfLayout::kNeighboursPerHead ? head : part.rows;
@@ -199,11 +201,10 @@ class Mapping {
   // A router without a bias gets a zero bias.
   void add_router_bias(const std::string& router, const std::string& prefix) {
     const std::string name = router.substr(0, router.rfind('.')) + ".bias";
-    const std::vector<int64_t> shape = {c_.moe.num_experts};
-    tensors_.push_back(
-        {"buffer/" + name,
-         shape,
-         {{.name = prefix + family_.balancing_bias, .shape = shape, .rows = shape[0], .keeps_fp32 = true}}});
+    const int64_t experts = c_.moe.num_experts;
+    HfPart part{.name = prefix + family_.balancing_bias, .shape = {experts}, .rows = experts, .keeps_fp32 = true};
+    if (family_.balancing_bias_is_row) part.shape = {1, experts};
+    tensors_.push_back({"buffer/" + name, {experts}, {part}});
   }
 
   void add_copy(const std::string& ours, const std::string& name, HfPartKind kind) {
@@ -236,7 +237,8 @@ int64_t pairs_row(const HfPairs& p, int64_t row) {
 }
 
 int64_t row_in_halves(const HfPart& part, int64_t row) {
-  if (part.layout == HfLayout::kRotaryFirst) return row < part.with_heads ? rotary_first_row(part, row) : row;
+  if (part.layout == HfLayout::kRotaryFirst || part.layout == HfLayout::kNeighboursFirst)
+    return row < part.with_heads ? rotary_first_row(part, row) : row;
   if (part.layout == HfLayout::kHeadsTogether) return together_row(part, row);
   if (part.layout == HfLayout::kHalvesInTurn) return row % 2 * (part.rows / 2) + row / 2;
   if (!rotates_neighbours(part.layout)) return row;

@@ -35,8 +35,9 @@ struct HfPart {
   HfLayout layout = HfLayout::kSame;
   int64_t head_rows = 0;    // kNeighbours..., kRotaryFirst and kHeadsTogether: rows per head, ...
   int64_t rotary_rows = 0;  // ... of which this many, at the end or at the beginning, are rotated
-  int64_t with_heads =
-      0;  // kRotaryFirst, kHeadsTogether: the number of our first rows (queries or keys) that have rotated rows
+  // kRotaryFirst, kNeighboursFirst, kHeadsTogether: the number of our first rows (queries or keys) that have rotated
+  // rows
+  int64_t with_heads = 0;
   std::vector<int64_t> pieces = {};  // kHeadsTogether: the number of rows of each of our parts ...
   int64_t heads = 1;                 // ... and the number of heads among which each part is divided equally
   HfPairs pairs = {};

@@ -33,6 +33,12 @@ void check_rotary_layers(const HfRefusal& r, const ModelConfig& c) {
   check_partly_rotary_layers(r, c);
 }
 
+void check_llama_layers(const HfRefusal& r, const ModelConfig& c) {
+  check_rotary_layers(r, c);
+  r.require_number("--window-size", static_cast<double>(c.window_size), 0);
+  r.require_off("--qk-layernorm", c.qk_norm);
+}
+
 void check_norms_before(const HfRefusal& r, const ModelConfig& c) {
   r.require(c.norm_placement == NormPlacement::kBefore, "--norm-placement", c.has_norms_before() ? "both" : "behind",
             "before");

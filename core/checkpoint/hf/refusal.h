@@ -44,6 +44,8 @@ void check_norms_before(const HfRefusal& refusal, const ModelConfig& config);
 void check_partly_rotary_layers(const HfRefusal& refusal, const ModelConfig& config);
 // The same, with rotary embeddings over the whole head.
 void check_rotary_layers(const HfRefusal& refusal, const ModelConfig& config);
+// The same, without windows and without norms of queries and keys.
+void check_llama_layers(const HfRefusal& refusal, const ModelConfig& config);
 // Requires that a sliding window, if any, applies to all layers.
 void check_window_of_all_layers(const HfRefusal& refusal, const ModelConfig& config);
 // Requires that no token is dropped, and that experts get tokens according to their scores.

@@ -15,6 +15,12 @@ HfRules llama_attention_rules() {
           {"attention.out", {"self_attn.o_proj"}}};
 }
 
+HfRules neighbours_attention_rules() {
+  HfRules rules = llama_attention_rules();
+  rules[0].layout = HfLayout::kNeighboursPerHead;
+  return rules;
+}
+
 HfRules llama_mlp_rules() {
   return {{"mlp.gate_up", {"mlp.gate_proj", "mlp.up_proj"}}, {"mlp.down", {"mlp.down_proj"}}};
 }

@@ -10,6 +10,8 @@ namespace ranklab {
 HfRules llama_norm_rules();
 HfRules llama_attention_rules();
 HfRules llama_mlp_rules();
+// The attention of a class that rotates adjacent rows of a head together.
+HfRules neighbours_attention_rules();
 // RMSNorms of each head's query and key, as in Qwen3.
 HfRules head_norm_rules();
 // The router "mlp.gate", and experts that each have Llama's MLP.

@@ -91,6 +91,8 @@ void add_model(FieldRows& rows) {
               RANKLAB_FIELD(model.attention_chunk), within(0, 1 << 24));
   rows.choice("model.norm", {"--normalization"}, "normalization layer", {"RMSNorm", "LayerNorm"},
               RANKLAB_FIELD(model.norm));
+  rows.flag("model.norm_bias", {"--layernorm-bias"}, "biases of LayerNorms (Cohere has none)",
+            RANKLAB_FIELD(model.norm_bias));
   rows.number("model.norm_epsilon", {"--norm-epsilon"}, "epsilon of norms", RANKLAB_FIELD(model.norm_epsilon),
               above(0));
   rows.choice("model.norm_placement", {"--norm-placement"},
@@ -149,6 +151,13 @@ void add_model(FieldRows& rows) {
               at_least(0));
   rows.flag("model.scale_embeddings", {"--scale-embeddings"}, "multiply token embeddings by sqrt(--hidden-size)",
             RANKLAB_FIELD(model.scale_embeddings));
+  rows.number("model.embedding_multiplier", {"--embedding-multiplier"}, "multiply token embeddings by this (Granite)",
+              RANKLAB_FIELD(model.embedding_multiplier), above(0));
+  rows.number("model.residual_multiplier", {"--residual-multiplier"},
+              "multiply what attention and MLP add to the residual stream by this (Granite)",
+              RANKLAB_FIELD(model.residual_multiplier), above(0));
+  rows.number("model.logit_scale", {"--logit-scale"}, "multiply the output logits by this (Cohere, Granite)",
+              RANKLAB_FIELD(model.logit_scale), above(0));
   rows.flag("model.attention_output_gate", {"--attention-output-gate"},
             "gate the attention output by the sigmoid of a projection of its input (Qwen3-Next)",
             RANKLAB_FIELD(model.attention_output_gate));

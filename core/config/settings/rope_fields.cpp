@@ -93,10 +93,11 @@ void add_yarn(FieldRows& rows) {
 
 void add_hugging_face(FieldRows& rows) {
   rows.begin("Hugging Face folders (ckpt export-hf)");
-  rows.text("model.hf_architecture", {"--hf-architecture"},
-            "architecture to export as, where several classes compute the same", RANKLAB_FIELD(model.hf_architecture),
-            {"auto", "MistralForCausalLM", "Olmo3ForCausalLM", "Phi3ForCausalLM", "Qwen3_5MoeForCausalLM",
-             "SmolLM3ForCausalLM"});
+  rows.text(
+      "model.hf_architecture", {"--hf-architecture"},
+      "architecture to export as, where several classes compute the same", RANKLAB_FIELD(model.hf_architecture),
+      {"auto", "Ernie4_5ForCausalLM", "GraniteForCausalLM", "GraniteMoeForCausalLM", "MistralForCausalLM",
+       "Olmo3ForCausalLM", "Phi3ForCausalLM", "Qwen3_5MoeForCausalLM", "SeedOssForCausalLM", "SmolLM3ForCausalLM"});
   rows.flag("model.hf_rope_interleave", {"--hf-rope-interleave"},
             "latent attention: rows that rotate together are adjacent, not halves",
             RANKLAB_FIELD(model.hf_rope_interleave));

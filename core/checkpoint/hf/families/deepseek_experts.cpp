@@ -1,5 +1,7 @@
 #include "core/checkpoint/hf/families/deepseek_experts.h"
 
+#include <utility>
+
 namespace ranklab {
 namespace {
 
@@ -16,16 +18,6 @@ HfKey routed_experts() {
   HfKey key = experts_key("n_routed_experts");
   key.get = [](const ModelConfig& c) { return HfJson(experts_of(c).num_experts); };
   return key;
-}
-
-HfKey shared_experts() {
-  const auto get = [](const ModelConfig& c) { return HfJson(experts_of(c).shared_ffn_hidden_size / expert_ffn_of(c)); };
-  const auto set = [](ModelConfig& c, const HfValue& value) {
-    const int64_t count = value.is_null() ? 0 : value.integer();
-    if (count < 0 || count > 1024 || !is_sane(c.expert_ffn())) value.refuse_damaged("at most 1024");
-    c.moe.shared_ffn_hidden_size = count * c.expert_ffn();
-  };
-  return {"n_shared_experts", get, set};
 }
 
 HfKey normalization() {
@@ -49,13 +41,23 @@ HfRules prediction_rules() {
   return {{"enorm", {"enorm"}}, {"hnorm", {"hnorm"}}, {"proj", {"eh_proj"}}, {"norm", {"shared_head.norm"}}};
 }
 
+HfKey shared_experts_key(const std::string& key, HfJson absent) {
+  const auto get = [](const ModelConfig& c) { return HfJson(experts_of(c).shared_ffn_hidden_size / expert_ffn_of(c)); };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    const int64_t count = value.is_null() ? 0 : value.integer();
+    if (count < 0 || count > 1024 || !is_sane(c.expert_ffn())) value.refuse_damaged("at most 1024");
+    c.moe.shared_ffn_hidden_size = count * c.expert_ffn();
+  };
+  return {key, get, set, false, std::move(absent)};
+}
+
 HfKeys deepseek_expert_keys() {
   return {routed_experts(),
           {"num_experts_per_tok", [](const ModelConfig& c) { return HfJson(experts_of(c).topk); },
            [](ModelConfig& c, const HfValue& value) { c.moe.topk = value.integer(); }, true},
           {"moe_intermediate_size", [](const ModelConfig& c) { return HfJson(expert_ffn_of(c)); },
            [](ModelConfig& c, const HfValue& value) { c.moe.ffn_hidden_size = value.integer(); }, true},
-          shared_experts()};
+          shared_experts_key("n_shared_experts", {})};
 }
 
 HfKey scaling_factor_key(double absent) {

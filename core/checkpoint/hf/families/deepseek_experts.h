@@ -10,6 +10,9 @@ namespace ranklab {
 
 // The counts and the width of routed experts, and the number of shared ones.
 HfKeys deepseek_expert_keys();
+// The number of shared experts; read after the width of an expert. `absent`: the value in a file without the key; null:
+// none.
+HfKey shared_experts_key(const std::string& key, HfJson absent);
 // The factor on the weights. `absent`: the value in a file without the key.
 HfKey scaling_factor_key(double absent);
 // The number of groups of experts, and of those that a token may use.

@@ -1,4 +1,4 @@
-// The families of family.h, each defined in the file of its name. Thread rule: pure functions.
+// The families of family.h, each defined in a file whose name its own begins with. Thread rule: pure functions.
 #pragma once
 #include "core/checkpoint/hf/family.h"
 
@@ -18,6 +18,14 @@ HfFamily gpt_neox_family();     // arXiv 2204.06745
 HfFamily nemotron_family();     // arXiv 2402.16819
 HfFamily nemotron_h_family();   // arXiv 2504.03624
 HfFamily smollm3_family();
+HfFamily seed_oss_family();
+HfFamily granite_family();
+HfFamily granite_moe_family();
+HfFamily glm4_family();
+HfFamily ernie4_5_family();
+HfFamily ernie4_5_moe_family();
+HfFamily cohere_family();
+HfFamily cohere2_family();
 HfFamily llama4_family();
 HfFamily gpt_oss_family();  // arXiv 2508.10925
 HfFamily gemma2_family();   // arXiv 2408.00118

@@ -32,11 +32,7 @@ HfFamily llama_family() {
                              {"eos_token_id", 2},
                              {"bos_token_id", 1}},
           .has_form = [](const ModelConfig&) { return true; },
-          .check =
-              [](const HfRefusal& r, const ModelConfig& c) {
-                check_rotary_layers(r, c);
-                r.require_number("--window-size", static_cast<double>(c.window_size), 0);
-              }};
+          .check = check_llama_layers};
 }
 
 }  // namespace ranklab

@@ -137,11 +137,6 @@ void check_llama4(const HfRefusal& r, const ModelConfig& c) {
   if (c.moe.enabled()) check_llama4_experts(r, c);
 }
 
-HfRules llama4_attention_rules() {
-  return {{"attention.qkv", {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"}, HfLayout::kNeighboursPerHead},
-          {"attention.out", {"self_attn.o_proj"}}};
-}
-
 HfRules feed_forward_rules() {
   return {{"mlp.gate_up", {"feed_forward.gate_proj", "feed_forward.up_proj"}},
           {"mlp.down", {"feed_forward.down_proj"}},
@@ -158,7 +153,7 @@ HfFamily llama4_family() {
   model.rope_theta = 500000;
   return {.architecture = "Llama4ForCausalLM",
           .model_type = "llama4_text",
-          .layer_rules = together({llama_norm_rules(), llama4_attention_rules(), feed_forward_rules(),
+          .layer_rules = together({llama_norm_rules(), neighbours_attention_rules(), feed_forward_rules(),
                                    shared_expert_rules("feed_forward.shared_expert")}),
           .model = model,
           .keys = llama4_keys(),

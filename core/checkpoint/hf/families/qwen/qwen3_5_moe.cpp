@@ -4,8 +4,8 @@
 // Qwen3NextForCausalLM.
 
 #include "core/checkpoint/hf/families/families.h"
-#include "core/checkpoint/hf/families/qwen.h"
-#include "core/checkpoint/hf/families/qwen_hybrid.h"
+#include "core/checkpoint/hf/families/qwen/qwen.h"
+#include "core/checkpoint/hf/families/qwen/qwen_hybrid.h"
 
 namespace ranklab {
 namespace {

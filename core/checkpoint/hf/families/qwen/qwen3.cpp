@@ -1,6 +1,6 @@
 // Qwen3ForCausalLM (arXiv 2505.09388): Llama with RMSNorms of each head's query and key, and with heads of any width.
 #include "core/checkpoint/hf/families/families.h"
-#include "core/checkpoint/hf/families/qwen.h"
+#include "core/checkpoint/hf/families/qwen/qwen.h"
 #include "core/checkpoint/hf/rules.h"
 
 namespace ranklab {

@@ -1,9 +1,9 @@
-#include "core/checkpoint/hf/families/qwen_hybrid.h"
+#include "core/checkpoint/hf/families/qwen/qwen_hybrid.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "core/checkpoint/hf/families/qwen.h"
+#include "core/checkpoint/hf/families/qwen/qwen.h"
 
 namespace ranklab {
 namespace {

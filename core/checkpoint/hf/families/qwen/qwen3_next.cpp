@@ -2,8 +2,8 @@
 // layers; in the others gated softmax attention that rotates a quarter of each head; softmax-routed experts with a
 // gated shared expert. There, everything that belongs to a key head of linear attention is stored together.
 #include "core/checkpoint/hf/families/families.h"
-#include "core/checkpoint/hf/families/qwen.h"
-#include "core/checkpoint/hf/families/qwen_hybrid.h"
+#include "core/checkpoint/hf/families/qwen/qwen.h"
+#include "core/checkpoint/hf/families/qwen/qwen_hybrid.h"
 
 namespace ranklab {
 namespace {

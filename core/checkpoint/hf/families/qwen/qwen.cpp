@@ -1,4 +1,4 @@
-#include "core/checkpoint/hf/families/qwen.h"
+#include "core/checkpoint/hf/families/qwen/qwen.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 // Qwen2MoeForCausalLM (arXiv 2407.10671), also used by Qwen1.5-MoE: softmax-routed experts and a shared expert whose
 // output is scaled by a per-token gate.
 #include "core/checkpoint/hf/families/families.h"
-#include "core/checkpoint/hf/families/qwen.h"
+#include "core/checkpoint/hf/families/qwen/qwen.h"
 #include "core/checkpoint/hf/rules.h"
 
 namespace ranklab {

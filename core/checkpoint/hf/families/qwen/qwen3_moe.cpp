@@ -1,6 +1,6 @@
 // Qwen3MoeForCausalLM (arXiv 2505.09388): Qwen3's attention with softmax-routed experts, without a shared expert.
 #include "core/checkpoint/hf/families/families.h"
-#include "core/checkpoint/hf/families/qwen.h"
+#include "core/checkpoint/hf/families/qwen/qwen.h"
 #include "core/checkpoint/hf/rules.h"
 
 namespace ranklab {

@@ -1,7 +1,7 @@
 // Qwen3_5ForCausalLM (Qwen3.5, the text model; huggingface.co/Qwen/Qwen3.5-9B): Qwen3-Next's layers without experts.
 // There, queries, keys and values, the output's gate and both gates of the recurrence are separate matrices.
 #include "core/checkpoint/hf/families/families.h"
-#include "core/checkpoint/hf/families/qwen_hybrid.h"
+#include "core/checkpoint/hf/families/qwen/qwen_hybrid.h"
 
 namespace ranklab {
 HfFamily qwen3_5_family() {

@@ -1,6 +1,6 @@
 // Qwen2ForCausalLM (arXiv 2407.10671), also used by Qwen2.5: Llama with biases only on queries, keys and values.
 #include "core/checkpoint/hf/families/families.h"
-#include "core/checkpoint/hf/families/qwen.h"
+#include "core/checkpoint/hf/families/qwen/qwen.h"
 #include "core/checkpoint/hf/rules.h"
 
 namespace ranklab {
