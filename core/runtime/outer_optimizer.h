@@ -1,6 +1,6 @@
 // DiLoCo: the optimizer of a replica's rank, followed every few steps by the outer updates of all replicas
-// (core/parallel/data/outer_update.h; settings: core/config/diloco/diloco_config.h). The model's fragments are runs of layers;
-// the embedding belongs to the first, the head to the last. Thread rule: its rank's thread.
+// (core/parallel/data/outer_update.h; settings: core/config/diloco/diloco_config.h). The model's fragments are runs of
+// layers; the embedding belongs to the first, the head to the last. Thread rule: its rank's thread.
 #pragma once
 #include <memory>
 
