@@ -95,6 +95,24 @@ TEST_F(Launch, WhatIsRefusedIsNotStartedAgain) {
   ::close(lock);
 }
 
+// Not only for as long as ranklab's own ranks need.
+TEST_F(Launch, AnyProgramMaySaveItsWorkBeforeItEnds) {
+  const std::string rank_0 = "trap 'sleep 2; echo saved >" + folder("work") + "; exit 0' TERM INT; : >" +
+                             folder("ready") + "; while :; do sleep 0.1; done";
+  const std::string program = " launch --nproc-per-node 2 -- sh -c \"test \\$RANK = 1 || { " + rank_0 +
+                              "; }; until test -f " + folder("ready") + "; do sleep 0.05; done; ";
+  const Outcome failed = ranklab(program + "exit 7\"");
+  EXPECT_EQ(failed.exit_code, 7) << failed.output;
+  EXPECT_EQ(text("work"), "saved\n") << failed.output;
+  fs::remove(folder("work"));
+  fs::remove(folder("ready"));
+  const pid_t stopped = start("stopped", std::string(RANKLAB_BINARY) + program + "sleep 100\"");
+  EXPECT_TRUE(eventually([&] { return fs::exists(folder("ready")); }));
+  ::kill(stopped, SIGINT);
+  ::waitpid(stopped, nullptr, 0);
+  EXPECT_EQ(text("work"), "saved\n") << text("stopped.txt");
+}
+
 TEST_F(Launch, TeeAndFilter) {
   const Outcome run = ranklab("launch --nproc-per-node 2 --tee 3 --local-ranks-filter 1" + log("tee") +
                               "-- sh -c 'echo out $RANK; echo err $RANK >&2'");
