@@ -13,6 +13,7 @@
 #include "cli/common/command_module.h"
 #include "cli/common/error_text.h"
 #include "cli/common/foreign_flags.h"
+#include "cli/common/interrupt.h"
 #include "cli/common/json_output.h"
 #include "cli/common/stdout_text.h"
 #include "cli/common/style.h"
@@ -140,6 +141,7 @@ int run(int argc, char** argv) {
 int run_and_report(int argc, char** argv) {
   try {
     meet_process_limits();
+    leave_nothing_unfinished();
     const int code = run(argc, argv);
     const std::string lost = code == 0 ? lost_text(stdout) : "";
     if (lost.empty()) return code;
