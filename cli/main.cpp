@@ -64,12 +64,14 @@ void refuse_unknown(const CommandLine& app) {
   for (const auto& command : sub.subcommands()) below.push_back(command->name());
   known.insert(known.end(), below.begin(), below.end());
   const std::string word = extras[0].substr(0, extras[0].find('='));
+  // After --, where no word is an option.
+  const bool came_late = word.starts_with("-") && std::ranges::find(known, word) != known.end();
   throw Error(ErrorKind::kInvalidArgument,
               {.where = sub.path(),
                .what = "unknown option or command",
                .got = quote(extras[0]),
                .want = below.empty() || word.starts_with("-") ? "" : "one of " + join(below, ", "),
-               .fix = did_you_mean(word, known, "see --help")});
+               .fix = came_late ? "write options before --" : did_you_mean(word, known, "see --help")});
 }
 
 // Options that every command takes.

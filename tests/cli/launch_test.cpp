@@ -35,6 +35,7 @@ TEST_F(Launch, AnyProgramGetsTorchrunsEnvironment) {
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.output, HasSubstr("0/2 0/2 0 0/2 127.0.0.1 job7 0/0 1\n"));
   EXPECT_THAT(run.output, HasSubstr("[rank 1] 1/2 1/2 0 1/2 127.0.0.1 job7 0/0 1\n"));
+  EXPECT_EQ(ranklab("launch --nproc-per-node 1 -- test '' = ''").exit_code, 0) << "with empty arguments, too";
 }
 
 TEST_F(Launch, TheFirstFailureIsShownOnceAndIsTheExitCode) {
