@@ -138,8 +138,8 @@ void stop_if_interrupted() {
 }
 
 bool is_caused_by_interrupt(const Error& error) {
-  return interrupt_requested() && (error.kind() == ErrorKind::kCommunication || error.kind() == ErrorKind::kTimeout ||
-                                   error.kind() == ErrorKind::kInterrupted);
+  const bool lost_a_peer = error.kind() == ErrorKind::kCommunication || error.kind() == ErrorKind::kTimeout;
+  return error.kind() == ErrorKind::kInterrupted || (lost_a_peer && interrupt_requested());
 }
 
 bool reader_is_gone() { return g_signal == SIGPIPE; }

@@ -30,8 +30,9 @@ void give_interrupts(std::chrono::milliseconds patience);
 bool interrupt_requested();
 // For work of which nothing is kept: throws kInterrupted once a stop is requested.
 void stop_if_interrupted();
-// Whether a signal ended the run, and `error` is only how its ranks left: they stopped, or lost a peer that did. Any
-// other error has a cause of its own, above all a checkpoint that could not be written.
+// Whether a signal, of this process or of another one's, ended the run, and `error` is only how its ranks left: they
+// stopped, or lost a peer that did. Any other error has a cause of its own, above all a checkpoint that could not be
+// written.
 bool is_caused_by_interrupt(const Error& error);
 bool reader_is_gone();      // the run ends because nobody reads its output, so what it prints is not a loss
 int interrupt_exit_code();  // 130; 141 for SIGPIPE; 143 for SIGTERM, or if another process got the signal

@@ -34,14 +34,14 @@ int run_eval(ConfigOptions& options, const EvalRequest& request, const std::stri
     input = read_eval_input(request, ready.config, saved.get(), load);
   });
   std::vector<double> scores;
-  const auto after_batches = [](size_t batches, size_t of) {
-    show_progress(batches, of);
-    stop_if_interrupted();
-  };
   try {
     run_saved_model(plan, world, saved.get(), [&](StepContext& context) {
-      std::vector<double> all = score_tokens(context, input.requests, after_batches);
-      if (context.ctx.global_rank() == 0) scores = std::move(all);
+      const bool first = context.ctx.global_rank() == 0;
+      std::vector<double> all = score_tokens(context, input.requests, [first](size_t batches, size_t of) {
+        if (first) show_progress(batches, of);
+        stop_if_interrupted();
+      });
+      if (first) scores = std::move(all);
     });
   } catch (const Error& error) {
     if (is_caused_by_interrupt(error)) return interrupt_exit_code();
