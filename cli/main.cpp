@@ -13,6 +13,7 @@
 #include "cli/common/command_module.h"
 #include "cli/common/error_text.h"
 #include "cli/common/foreign_flags.h"
+#include "cli/common/interrupt.h"
 #include "cli/common/json_output.h"
 #include "cli/common/stdout_text.h"
 #include "cli/common/style.h"
@@ -63,12 +64,14 @@ void refuse_unknown(const CommandLine& app) {
   for (const auto& command : sub.subcommands()) below.push_back(command->name());
   known.insert(known.end(), below.begin(), below.end());
   const std::string word = extras[0].substr(0, extras[0].find('='));
+  // After --, where no word is an option.
+  const bool came_late = word.starts_with("-") && std::ranges::find(known, word) != known.end();
   throw Error(ErrorKind::kInvalidArgument,
               {.where = sub.path(),
                .what = "unknown option or command",
                .got = quote(extras[0]),
                .want = below.empty() || word.starts_with("-") ? "" : "one of " + join(below, ", "),
-               .fix = did_you_mean(word, known, "see --help")});
+               .fix = came_late ? "write options before --" : did_you_mean(word, known, "see --help")});
 }
 
 // Options that every command takes.
@@ -140,6 +143,7 @@ int run(int argc, char** argv) {
 int run_and_report(int argc, char** argv) {
   try {
     meet_process_limits();
+    leave_nothing_unfinished();
     const int code = run(argc, argv);
     const std::string lost = code == 0 ? lost_text(stdout) : "";
     if (lost.empty()) return code;

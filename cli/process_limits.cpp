@@ -96,6 +96,7 @@ void meet_process_limits() {
     ::pthread_setattr_default_np(&attributes);
     ::pthread_attr_destroy(&attributes);
   }
+  raise_descriptor_limit();
   const rlim_t stack_bytes = raise_limit(RLIMIT_STACK, kThreadStackBytes);
   RANKLAB_CHECK(stack_bytes >= kLeastStackBytes, ErrorKind::kEnvironment, .where = "process",
                 .what = "the stack is too small", .got = "ulimit -s " + std::to_string(stack_bytes >> 10),

@@ -32,6 +32,14 @@ install(TARGETS ${installed_libraries} ranklab_core ranklab_compiler ranklab_tor
         EXPORT ranklab_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY core backends DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ranklab
         FILES_MATCHING PATTERN "*.h" PATTERN profiles EXCLUDE)
+# Linked with the run path of the installed file at once. To be able to replace the path at installation, CMake would end
+# the one in the build folder with a colon, which the loader reads as the current folder: a libgloo.so.0 that lies where
+# the user happens to be would be loaded and run.
+foreach(target ranklab ranklab_training ranklab_viz_module ranklab_bench_module ranklab_lessons_module ranklab_cuda)
+  if(TARGET ${target})
+    set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
+  endif()
+endforeach()
 if(TARGET ranklab)
   install(TARGETS ranklab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(TARGETS ranklab_training ranklab_viz_module ranklab_bench_module ranklab_lessons_module LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -9,6 +9,7 @@ On a terminal one line moves; elsewhere a line is printed every 15 s. All output
 DIR.times. Exit code: 0, that of --beside if it fails, otherwise 1 with the compiler's errors.
 """
 import argparse
+import contextlib
 import os
 import re
 import select
@@ -40,6 +41,19 @@ def raise_once(number, _):
     for signal_number in SIGNALS:
         signal.signal(signal_number, signal.SIG_DFL)  # the next one ends us at once, whatever we wait for
     raise Interrupted(number)
+
+
+def end_with_children(process):
+    """`cmake --build` blocks SIGTERM while ninja runs, which would then build to the end. (Ctrl-C reaches both.)"""
+    try:
+        with open("/proc/%d/task/%d/children" % (process.pid, process.pid)) as file:
+            children = [int(word) for word in file.read().split()]
+    except OSError:
+        children = []
+    process.terminate()
+    for child in children:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGTERM)
 
 
 class Screen:
@@ -181,7 +195,7 @@ class Build:
         if self.beside and self.beside.process.poll() is None:
             os.killpg(self.beside.process.pid, signal.SIGTERM)
         if self.running and self.running.poll() is None:
-            self.running.terminate()
+            end_with_children(self.running)
             self.running.wait()
         self.screen.clear()
         if text:

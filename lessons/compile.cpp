@@ -8,11 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/shell_quote.h"
-#include "core/base/system.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -48,26 +46,14 @@ std::string exercise_compiler() {
                                         .fix = "apt-get install g++, or set CXX"});
 }
 
-Compiled::~Compiled() {
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
-}
-
-Compiled::Compiled(Compiled&& other) noexcept
-    : ok(other.ok),
-      seconds(other.seconds),
-      messages(std::move(other.messages)),
-      shared_object(std::move(other.shared_object)),
-      folder_(std::exchange(other.folder_, {})) {}
-
 Compiled compile_exercise(const std::filesystem::path& source, const std::filesystem::path& include_folder,
                           bool color) {
   RANKLAB_CHECK(std::filesystem::is_regular_file(source), ErrorKind::kIo, .where = "lesson check",
                 .what = "the exercise is not there", .got = source.string(), .want = "your copy of the exercise",
                 .fix = "run `ranklab lesson start`, which copies it and says where");
   Compiled result;
-  result.folder_ = new_temporary_folder("ranklab-lesson", "lesson check");
-  result.shared_object = result.folder_ / kExerciseLibrary;
+  result.folder = std::make_unique<TemporaryFolder>("ranklab-lesson", "lesson check");
+  result.shared_object = result.folder->path() / kExerciseLibrary;
   // Compiles in the file's own folder, so that messages and call sites read "exercise.cpp:41".
   const std::string folder = std::filesystem::absolute(source).parent_path().string();
   const std::string command = "cd " + shell_quote(folder) + " && " + exercise_compiler() + kExerciseFlags +

@@ -1,27 +1,20 @@
 // Compiles the learner's file with the system's C++ compiler to a shared object. This takes about a second, since
-// lesson_api.h includes next to nothing. Thread rule: any thread; each result has its own folder.
+// lesson_api.h includes next to nothing. Thread rule: any thread; each result has its own folder, which it removes.
 #pragma once
 #include <filesystem>
+#include <memory>
 #include <string>
+
+#include "core/base/files/temporary_folder.h"
 
 namespace ranklab::lesson {
 
 struct Compiled {
   bool ok = false;
   double seconds = 0;
-  std::string messages;                 // from the compiler, with the learner's file:line
-  std::filesystem::path shared_object;  // exists when ok
-
-  Compiled() = default;
-  ~Compiled();  // removes the shared object and its folder
-  Compiled(Compiled&& other) noexcept;
-  Compiled& operator=(Compiled&&) = delete;
-  Compiled(const Compiled&) = delete;
-  Compiled& operator=(const Compiled&) = delete;
-
- private:
-  friend Compiled compile_exercise(const std::filesystem::path&, const std::filesystem::path&, bool);
-  std::filesystem::path folder_;
+  std::string messages = {};                 // from the compiler, with the learner's file:line
+  std::filesystem::path shared_object = {};  // exists when ok
+  std::unique_ptr<TemporaryFolder> folder = {};
 };
 
 // The command that a shell runs: $CXX, which may contain options, else the compiler of the build, else c++, g++ or

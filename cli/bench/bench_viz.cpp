@@ -3,14 +3,13 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/common/command_module.h"
 #include "cli/common/json_output.h"
-#include "core/base/system.h"
+#include "core/base/files/temporary_folder.h"
 #include "core/base/text.h"
 #include "core/trace/chrome_reader.h"
 #include "core/trace/chrome_writer.h"
@@ -31,22 +30,6 @@ double seconds(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// A temporary folder that is removed at the end, also after an error.
-class BenchFolder {
- public:
-  BenchFolder() = default;
-  ~BenchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  BenchFolder(const BenchFolder&) = delete;
-  BenchFolder& operator=(const BenchFolder&) = delete;
-  std::string file(const char* name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_ = new_temporary_folder("ranklab-bench-viz", "bench viz");
-};
-
 // Prints each time when it is measured, or keeps all of them.
 class TimeTable {
  public:
@@ -65,9 +48,9 @@ class TimeTable {
 };
 
 void bench_load(int64_t events, TimeTable& print) {
-  const BenchFolder folder;
+  const TemporaryFolder folder("ranklab-bench-viz", "bench viz");
   for (const char* name : {"trace.json", "trace.json.gz"}) {
-    const std::string path = folder.file(name);
+    const std::string path = (folder.path() / name).string();
     {
       const TraceFile file = viz::generated_trace(events);
       print(std::string("write ") + name, seconds([&] { write_chrome_trace(path, file.ranks); }));

@@ -18,6 +18,8 @@ const std::string& made(const std::string& folder) {
 
 NewRunFolder::NewRunFolder(const std::string& folder, int64_t step)
     : folder_(made(folder)), lock_(folder_), writer_(folder_, step, std::to_string(::getpid())) {
+  unfinished_lock_.emplace(folder_ + "/lock");
+  unfinished_.emplace(writer_.temporary_folder());
   writer_.begin();
 }
 
@@ -31,6 +33,7 @@ NewRunFolder::~NewRunFolder() {
 
 std::string NewRunFolder::publish(const CheckpointManifest& manifest) {
   writer_.publish(manifest);
+  unfinished_lock_.reset();
   published_ = true;
   return writer_.published_folder();
 }

@@ -1,8 +1,10 @@
 // A checkpoint folder that a command creates, with one checkpoint in it. It is locked while it is written, and removed
-// if the command fails. Thread rule: one thread.
+// if the command fails; after a signal, the empty folder remains. Thread rule: one thread.
 #pragma once
+#include <optional>
 #include <string>
 
+#include "core/base/files/unfinished_path.h"
 #include "core/checkpoint/checkpoint_writer.h"
 #include "core/checkpoint/run_lock.h"
 
@@ -23,6 +25,7 @@ class NewRunFolder {
   std::string folder_;
   RunLock lock_;
   CheckpointWriter writer_;
+  std::optional<UnfinishedPath> unfinished_lock_, unfinished_;
   bool published_ = false;
 };
 

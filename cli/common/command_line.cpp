@@ -30,6 +30,16 @@ CLI::Validator between(T least, T most) {
                         std::string(CLI::detail::type_name<T>()) + " in [" + shown(least) + " - " + shown(most) + "]");
 }
 
+// Like CLI::IsMember, likewise.
+CLI::Validator among(const std::vector<std::string>& words) {
+  const auto refusal = [words](const std::string& text) {
+    const bool known = std::ranges::find(words, text) != words.end();
+    return known ? std::string()
+                 : "got " + quote(text) + "; want " + (words.size() > 1 ? "one of " : "") + join(words, ", ");
+  };
+  return CLI::Validator([refusal](std::string& text) { return refusal(text); }, "{" + join(words, ",") + "}");
+}
+
 class PlainNames : public CLI::Formatter {
  public:
   PlainNames() { column_width(44); }
@@ -105,6 +115,18 @@ Error not_converted(const std::string& where, const CLI::App& app, std::string w
                                              .fix = "see --help"});
 }
 
+// A shell makes them of a variable that is not set. They must not stand for the current folder, nor for an option that
+// was left out.
+void refuse_empty_names(const CommandLine& command) {
+  for (const CommandOption* option : command.options()) {
+    if (option->count() == 0 || !option->names_something()) continue;
+    const std::vector<std::string> given = option->results();
+    RANKLAB_CHECK(std::ranges::find(given, "") == given.end(), ErrorKind::kInvalidArgument, .where = command.path(),
+                  .what = option->name() + " has an empty value", .got = "''", .want = "a name",
+                  .fix = "give it one, or leave it out");
+  }
+}
+
 }  // namespace
 
 CommandOption* CommandOption::required() {
@@ -143,12 +165,16 @@ CommandOption* CommandOption::takes_rest() {
   takes_rest_ = true;
   return names().empty() ? this : one_value_each();
 }
+CommandOption* CommandOption::may_be_empty() {
+  may_be_empty_ = true;
+  return this;
+}
 CommandOption* CommandOption::one_value_each() {
   option_->allow_extra_args(false);
   return this;
 }
 CommandOption* CommandOption::one_of(const std::vector<std::string>& words) {
-  option_->check(CLI::IsMember(words));
+  option_->check(among(words));
   for (const std::string& word : words) words_.emplace_back(word, "");
   return this;
 }
@@ -185,6 +211,11 @@ std::vector<std::string> CommandOption::names() const {
 }
 std::string CommandOption::name() const { return option_->get_name(); }
 std::string CommandOption::about() const { return option_->get_description(); }
+bool CommandOption::names_something() const {
+  if (names().empty()) return !takes_rest_ && !may_be_empty_;
+  static const std::vector<std::string> kNames = {"FILE", "FOLDER", "PATH", "PREFIX", "NAME"};
+  return std::ranges::find(kNames, option_->get_type_name()) != kNames.end();
+}
 bool CommandOption::takes_value() const { return option_->get_items_expected_max() > 0; }
 
 CommandLine::CommandLine(const std::string& about, const std::string& name)
@@ -210,7 +241,7 @@ CommandOption* CommandLine::add_option(const std::string& names, T& value, const
     option->check([](const std::string& text) {
       double number = 0;
       const bool read = CLI::detail::lexical_cast(text, number);  // text that is not a number is rejected as such
-      return read && !std::isfinite(number) ? "want a finite number, got " + text : std::string();
+      return read && !std::isfinite(number) ? "got " + text + "; want a finite number" : std::string();
     });
   }
   return keep(option);
@@ -339,6 +370,7 @@ std::optional<int> CommandLine::parse(std::vector<std::string> words) {
   } catch (const CLI::ParseError& error) {
     throw Error(ErrorKind::kInvalidArgument, {.where = innermost().path(), .what = error.what(), .fix = "see --help"});
   }
+  refuse_empty_names(innermost());
   return std::nullopt;
 }
 

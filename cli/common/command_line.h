@@ -42,6 +42,7 @@ class CommandOption {
     else
       return within(static_cast<int64_t>(least), static_cast<int64_t>(most));
   }
+  CommandOption* may_be_empty();                                 // a positional that is not a name
   CommandOption* one_of(const std::vector<std::string>& words);  // also for completion
   CommandOption* bytes();  // whole numbers that may end in K, M, G ..., powers of 1024
 
@@ -59,6 +60,7 @@ class CommandOption {
   std::string name() const;                  // "lesson", "--load"
   std::string about() const;
   bool takes_value() const;
+  bool names_something() const;  // its value is a name, of a file, a folder, a choice, and so not empty
   bool is_setting() const { return short_heading_.has_value(); }  // in_short_help() was called for it
 
  private:
@@ -68,7 +70,7 @@ class CommandOption {
   CLI::Option* option_;
   std::vector<std::pair<std::string, std::string>> words_;
   std::optional<std::string> short_heading_;
-  bool takes_rest_ = false;
+  bool takes_rest_ = false, may_be_empty_ = false;
 };
 
 // A command or subcommand.

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 
+#include "cli/common/library_file.h"
 #include "core/base/error.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
@@ -30,6 +31,22 @@ Error no_module(const std::string& module, const std::string& got) {
            .fix = "./ranklab build"}};
 }
 
+// It is there, but the loader refuses it: it, or a library that it needs, is damaged, missing or of another version.
+Error refused_module(const std::string& module, const std::string& why, const LibraryFaults& faults) {
+  // The loader begins with the library that it does not find.
+  const fs::path missing = why.substr(0, why.find(':'));
+  const auto hidden = faults.hidden.find(missing.filename().string());
+  if (hidden != faults.hidden.end() && why.find("cannot open") != std::string::npos) return hidden->second;
+  const bool redirected = !environment_variable("LD_LIBRARY_PATH").empty();
+  return {ErrorKind::kEnvironment,
+          {.where = "module " + module,
+           .what = "this command's module is there, but cannot be loaded",
+           .got = why,
+           .want = "it and the libraries that it needs, as they were when it was built",
+           .fix = std::string("./ranklab build") +
+                  (redirected ? ", or unset LD_LIBRARY_PATH, whose libraries are taken first" : "")}};
+}
+
 std::array<fs::path, 2> module_places(const std::string& module) {
   const fs::path folder = program_path().parent_path(), file = "libranklab_" + module + ".so";
   return {folder / file, folder.parent_path() / "lib" / file};
@@ -46,8 +63,10 @@ void* open_module(const std::string& module) {
     std::error_code unreadable;
     looked += (looked.empty() ? "nothing at " : ", ") + path.lexically_normal().string();
     if (!fs::exists(path, unreadable)) continue;
+    const LibraryFaults faults = library_faults(path, "module " + module);
+    if (faults.cut) throw *faults.cut;
     void* handle = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_GLOBAL);
-    if (handle == nullptr) throw no_module(module, ::dlerror());
+    if (handle == nullptr) throw refused_module(module, ::dlerror(), faults);
     return opened[module] = handle;
   }
   throw no_module(module, looked);

@@ -15,6 +15,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/files/unfinished_path.h"
+
 namespace ranklab {
 namespace {
 
@@ -80,7 +82,25 @@ void on_signal(int signal) {
   errno = saved;
 }
 
+// After it the signal ends the process as if there had been no handler: SA_RESETHAND.
+void remove_and_end(int signal) {
+  remove_unfinished();
+  static_cast<void>(std::raise(signal));
+}
+
 }  // namespace
+
+void leave_nothing_unfinished() {
+  struct sigaction action {};
+  action.sa_handler = remove_and_end;
+  action.sa_flags = SA_RESETHAND;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};
+    // Ignored ones stay ignored: nohup, and a shell's background jobs.
+    if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL)
+      ::sigaction(signal, &action, nullptr);
+  }
+}
 
 void take_ctrl_c(int pipe_fd) { g_ctrl_c_pipe = pipe_fd; }
 
@@ -111,6 +131,16 @@ void notify_before_exit(std::function<void(const std::string& why)> tell) {
 void give_interrupts(std::chrono::milliseconds patience) { g_patience = patience; }
 
 bool interrupt_requested() { return g_signal != 0; }
+
+void stop_if_interrupted() {
+  if (interrupt_requested())
+    throw Error(ErrorKind::kInterrupted, {.where = "ranklab", .what = "interrupted", .fix = "run it again"});
+}
+
+bool is_caused_by_interrupt(const Error& error) {
+  const bool lost_a_peer = error.kind() == ErrorKind::kCommunication || error.kind() == ErrorKind::kTimeout;
+  return error.kind() == ErrorKind::kInterrupted || (lost_a_peer && interrupt_requested());
+}
 
 bool reader_is_gone() { return g_signal == SIGPIPE; }
 

@@ -10,8 +10,13 @@
 #include <functional>
 #include <string>
 
+#include "core/base/error.h"
+
 namespace ranklab {
 
+// For commands that do not watch: a signal ends the process at once, but first removes what it has begun and not
+// finished (core/base/files/unfinished_path.h).
+void leave_nothing_unfinished();
 void watch_interrupts();
 // From now on SIGINT only writes a byte to this pipe; -1 restores the normal handling.
 void take_ctrl_c(int pipe_fd);
@@ -23,6 +28,12 @@ void notify_before_exit(std::function<void(const std::string& why)> tell);
 // Sets how long work in progress may continue after the first signal: 1.2 s by default; a checkpoint takes longer.
 void give_interrupts(std::chrono::milliseconds patience);
 bool interrupt_requested();
+// For work of which nothing is kept: throws kInterrupted once a stop is requested.
+void stop_if_interrupted();
+// Whether a signal, of this process or of another one's, ended the run, and `error` is only how its ranks left: they
+// stopped, or lost a peer that did. Any other error has a cause of its own, above all a checkpoint that could not be
+// written.
+bool is_caused_by_interrupt(const Error& error);
 bool reader_is_gone();      // the run ends because nobody reads its output, so what it prints is not a loss
 int interrupt_exit_code();  // 130; 141 for SIGPIPE; 143 for SIGTERM, or if another process got the signal
 

@@ -16,6 +16,7 @@ namespace ranklab {
 namespace {
 
 void show_progress(size_t batches, size_t of) {
+  if (!on_terminal(2)) return;
   std::fprintf(stderr, "\r  %zu of %zu batches ", batches, of);
   if (batches == of) std::fputs("\r\033[K", stderr);
   std::fflush(stderr);
@@ -33,12 +34,19 @@ int run_eval(ConfigOptions& options, const EvalRequest& request, const std::stri
     input = read_eval_input(request, ready.config, saved.get(), load);
   });
   std::vector<double> scores;
-  std::function<void(size_t, size_t)> progress;
-  if (on_terminal(2)) progress = show_progress;
-  run_saved_model(plan, world, saved.get(), [&](StepContext& context) {
-    std::vector<double> all = score_tokens(context, input.requests, progress);
-    if (context.ctx.global_rank() == 0) scores = std::move(all);
-  });
+  try {
+    run_saved_model(plan, world, saved.get(), [&](StepContext& context) {
+      const bool first = context.ctx.global_rank() == 0;
+      std::vector<double> all = score_tokens(context, input.requests, [first](size_t batches, size_t of) {
+        if (first) show_progress(batches, of);
+        stop_if_interrupted();
+      });
+      if (first) scores = std::move(all);
+    });
+  } catch (const Error& error) {
+    if (is_caused_by_interrupt(error)) return interrupt_exit_code();
+    throw;
+  }
   if (interrupt_requested()) return interrupt_exit_code();
   if (!world->has_rank_zero()) return 0;
   request.json ? print_eval_json(plan, request, input, scores) : print_eval_text(plan, request, input, scores);

@@ -59,11 +59,12 @@ struct GenerateResult {
 
 double seconds_now() { return static_cast<double>(wall_now_ns()) * 1e-9; }
 
-// Records when the first token was ready, because its computation includes the whole prompt.
+// Records when the first token was ready, because its computation includes the whole prompt. Ends after a Ctrl-C.
 class TimedScorer : public TokenScorer {
  public:
   explicit TimedScorer(std::unique_ptr<TokenScorer> inner) : inner_(std::move(inner)), begin_s_(seconds_now()) {}
   at::Tensor next_logits(const std::vector<int64_t>& window) override {
+    stop_if_interrupted();
     at::Tensor logits = inner_->next_logits(window);
     if (first_s_ == 0) first_s_ = seconds_now() - begin_s_;
     return logits;
@@ -270,7 +271,12 @@ int run_generate(ConfigOptions& options, const GenerateRequest& wanted, const st
   const auto [plan, world] =
       ready_run(options, std::move(config), [&](const RunPlan& ready) { choose_text(ready, request, load); });
   GenerateResult result;
-  run_ranks(plan, world, request, result);
+  try {
+    run_ranks(plan, world, request, result);
+  } catch (const Error& error) {
+    if (is_caused_by_interrupt(error)) return interrupt_exit_code();
+    throw;
+  }
   if (interrupt_requested()) return interrupt_exit_code();
   if (!world->has_rank_zero()) return 0;
   request.json ? print_json(plan, request, result) : print_text(plan, request, result);

@@ -16,6 +16,7 @@
 #include "cli/world/adopt_world.h"
 #include "cli/world/make_world.h"
 #include "core/base/error.h"
+#include "core/base/files/path_type.h"
 #include "core/base/process_limit.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
@@ -73,7 +74,7 @@ void check_program(const std::string& program) {
     for (std::string folder; std::getline(folders, folder, ':');) places.push_back(folder + "/" + program);
   }
   for (const std::string& place : places)
-    if (::access(place.c_str(), X_OK) == 0) return;
+    if (!is_folder(place) && ::access(place.c_str(), X_OK) == 0) return;
   throw Error(ErrorKind::kInvalidArgument, {.where = "launch",
                                             .what = "there is no such program",
                                             .got = quote(program),

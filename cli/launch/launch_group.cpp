@@ -30,6 +30,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kAskAfterFailure{200};
 constexpr milliseconds kKillAfterFailure{400};
 constexpr milliseconds kKillAfterSignal{1'700}, kKillAfterSaving{62'000};
+// Any other program may save its work when it is asked to end; torchrun gives it as long.
+constexpr milliseconds kKillOthersPrograms{30'000};
 // A stopped rank cannot finish its step, nor can the others without it; once it is killed, they notice and leave.
 constexpr milliseconds kKillStopped{400}, kKillAfterLoss{2'500};
 constexpr milliseconds kWatchTick{50};
@@ -286,19 +288,25 @@ void LaunchGroup::push_on() {
     send_all(SIGTERM);
     pushed_ = 1;
   }
-  if (since > kKillAfterFailure) kill_all();
+  if (since > kKillStopped) kill_stopped();
+  if (since > (plan_.trains ? kKillAfterFailure : kKillOthersPrograms)) kill_all();
 }
 
 void LaunchGroup::push_on_after_signal(Clock::duration since) {
+  if (since > kKillStopped) kill_stopped();
+  const bool lost = lost_since_ && Clock::now() - *lost_since_ > kKillAfterLoss;
+  const milliseconds patience = !plan_.trains ? kKillOthersPrograms : plan_.saves ? kKillAfterSaving : kKillAfterSignal;
+  if (lost || since > patience) kill_all();
+}
+
+void LaunchGroup::kill_stopped() {
   for (Rank& rank : ranks_) {
-    if (!plan_.trains || rank.pid <= 0 || !rank.stopped || since <= kKillStopped) continue;
+    if (rank.pid <= 0 || !rank.stopped) continue;
     rank.stopped = false;
     std::fprintf(stderr, "ranklab launch: rank %d (pid %d) is stopped and cannot finish its step: it is killed\n",
                  rank.number, rank.pid);
     ::kill(-rank.pid, SIGKILL);
   }
-  const bool lost = lost_since_ && Clock::now() - *lost_since_ > kKillAfterLoss;
-  if (lost || since > (plan_.saves ? kKillAfterSaving : kKillAfterSignal)) kill_all();
 }
 
 void LaunchGroup::kill_all() {

@@ -66,6 +66,7 @@ class LaunchGroup {
   void show_held_errors();
   void push_on();
   void push_on_after_signal(Clock::duration since);
+  void kill_stopped();
   void kill_all();
   void send_all(int signal);
   bool has_running_ranks() const;

@@ -177,7 +177,8 @@ std::set<const CommandOption*> add_launch_flags(CommandLine& app, LaunchFlags& f
   add("tee", flags.tee,
       "also write ranks/rank_N.out|err in --log-dir: 1 stdout, 2 stderr, 3 both; or per rank, RANK:N,...", "N");
   add("local-ranks-filter", flags.local_ranks_filter, "show only these local ranks' output: 0,1", "RANKS");
-  options.insert(app.add_option("program", flags.program, "what to start instead of train: -- PROGRAM ARGUMENT..."));
+  options.insert(app.add_option("program", flags.program, "what to start instead of train: -- PROGRAM ARGUMENT...")
+                     ->may_be_empty());  // any of the arguments
   return options;
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "backends/meta/meta_world.h"
@@ -14,7 +13,7 @@
 #include "cli/parity/parity_text.h"
 #include "cli/world/make_world.h"
 #include "core/base/error.h"
-#include "core/base/system.h"
+#include "core/base/files/temporary_folder.h"
 #include "core/base/text.h"
 #include "core/config/exhibit_config.h"
 #include "core/parity/exhibit_parity.h"
@@ -23,25 +22,6 @@
 
 namespace ranklab {
 namespace {
-
-namespace fs = std::filesystem;
-
-// The folder for the checkpoint of a training run that an exhibit needs before its own.
-class ScratchFolder {
- public:
-  explicit ScratchFolder(const std::string& name)
-      : path_(new_temporary_folder("ranklab-museum-" + name, "museum run")) {}
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  std::string path() const { return path_.string(); }
-
- private:
-  fs::path path_;
-};
 
 constexpr int64_t kSteps = 100;  // before losses are compared
 
@@ -60,12 +40,14 @@ TrainConfig trained_config(const Exhibit& exhibit, const std::string& folder) {
 }
 
 Shown show(const Exhibit& exhibit) {
-  const ScratchFolder folder(exhibit.name);
+  // For the checkpoint of a training run that an exhibit needs before its own.
+  const TemporaryFolder scratch("ranklab-museum-" + std::string(exhibit.name), "museum run");
+  const std::string folder = scratch.path().string();
   const int64_t begin_ns = wall_now_ns();
   // Also trains the run that must come before.
-  Shown shown{.exhibit = &exhibit, .finding = examine_exhibit(exhibit, simulated_world, folder.path())};
+  Shown shown{.exhibit = &exhibit, .finding = examine_exhibit(exhibit, simulated_world, folder)};
   shown.seconds = static_cast<double>(wall_now_ns() - begin_ns) * 1e-9;
-  TrainConfig config = trained_config(exhibit, folder.path());
+  TrainConfig config = trained_config(exhibit, folder);
   const TrainResult clean = trained(config, simulated_world);
   shown.first = clean.first_loss;
   shown.clean = clean.last_loss;

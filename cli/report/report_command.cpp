@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/output_file.h"
+#include "core/base/log.h"
 #include "core/base/text.h"
 #include "viz/html/report/report_page.h"
 
@@ -62,7 +63,11 @@ int run_report(const ReportOptions& options) {
         {.where = "report", .what = "cannot write the page", .fix = "check the folder and its space"});
     std::fprintf(stderr, "wrote %s\n", options.out.c_str());
   }
-  if (!options.json) return 0;
+  if (!options.json) {
+    for (const viz::RunFacts& run : runs)
+      for (const std::string& problem : run.files.problems) log_warning(run.files.folder + ": " + problem);
+    return 0;
+  }
   nlohmann::ordered_json data = {{"runs", nlohmann::ordered_json::array()}};
   std::vector<std::string> warnings;
   for (const viz::RunFacts& run : runs) {

@@ -77,13 +77,6 @@ class NotifyOnExit {
   NotifyOnExit& operator=(const NotifyOnExit&) = delete;
 };
 
-// After a signal, ranks leave, and their peers see lost connections. Any other error has a cause of its own, above all
-// a checkpoint that could not be written.
-bool is_caused_by_signal(const Error& error) {
-  return error.kind() == ErrorKind::kCommunication || error.kind() == ErrorKind::kTimeout ||
-         error.kind() == ErrorKind::kInterrupted;
-}
-
 }  // namespace
 
 TrainRun::TrainRun(const ConfigOptions& options, TrainRunOptions how) : how_(std::move(how)) {
@@ -202,7 +195,7 @@ int TrainRun::run() {
   } catch (const Error& error) {
     end.error = error.what();
     // Does not report peers that were ended by the same Ctrl-C, and shows an error only once if rank 0 shows it.
-    if (interrupt_requested() && is_caused_by_signal(error)) {
+    if (is_caused_by_interrupt(error)) {
       if (how_.json && world_->has_rank_zero()) std::fputs(json_interrupted().c_str(), stdout);
       return interrupt_exit_code();
     }

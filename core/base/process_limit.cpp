@@ -15,9 +15,13 @@ rlim_t raise_limit(int resource, rlim_t wanted) {
   return limit.rlim_cur;
 }
 
-void require_descriptors(int count, const std::string& where, const std::string& what_for) {
+rlim_t raise_descriptor_limit() {
   constexpr rlim_t kPlenty = 1 << 16;
-  const rlim_t most = raise_limit(RLIMIT_NOFILE, std::max(static_cast<rlim_t>(count), kPlenty));
+  return raise_limit(RLIMIT_NOFILE, kPlenty);
+}
+
+void require_descriptors(int count, const std::string& where, const std::string& what_for) {
+  const rlim_t most = std::max(raise_descriptor_limit(), raise_limit(RLIMIT_NOFILE, static_cast<rlim_t>(count)));
   RANKLAB_CHECK(most >= static_cast<rlim_t>(count), ErrorKind::kEnvironment, .where = where,
                 .what = "too few file descriptors for " + what_for, .got = "ulimit -n " + std::to_string(most),
                 .want = std::to_string(count) + " or more",

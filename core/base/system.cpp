@@ -13,7 +13,6 @@
 #include <sstream>
 #include <system_error>
 
-#include "core/base/error.h"
 #include "core/base/files/input_file.h"
 
 namespace ranklab {
@@ -51,14 +50,6 @@ std::filesystem::path program_path() {
   return std::filesystem::read_symlink("/proc/self/exe", unreadable);
 }
 
-std::filesystem::path new_temporary_folder(const std::string& name, const char* where) {
-  std::error_code none;
-  std::string pattern = (std::filesystem::temp_directory_path(none) / (name + "-XXXXXX")).string();
-  RANKLAB_CHECK(!none && ::mkdtemp(pattern.data()) != nullptr, ErrorKind::kIo, .where = where,
-                .what = "cannot create a temporary folder", .got = pattern, .fix = "set TMPDIR to a writable folder");
-  return pattern;
-}
-
 std::string processor_vendor() {
 #if defined(__x86_64__)
   unsigned leaf = 0, words[3] = {};  // in the order in which the vendor string is read
@@ -74,10 +65,13 @@ std::string environment_variable(const char* name) {
 }
 
 int terminal_columns(int otherwise, int descriptor) {
-  if (const char* set = std::getenv("COLUMNS"); set != nullptr && std::atoi(set) > 0) return std::atoi(set);
+  constexpr long kMost = 1000;
+  const char* set = std::getenv("COLUMNS");
+  if (const long columns = set == nullptr ? 0 : std::strtol(set, nullptr, 10); columns > 0)
+    return static_cast<int>(std::min(columns, kMost));
   winsize size{};
   const bool known = ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : otherwise;
+  return known ? std::min<int>(size.ws_col, kMost) : otherwise;
 }
 
 int64_t system_memory_bytes(const std::string& field) { return bytes_of_row("/proc/meminfo", field); }

@@ -10,17 +10,14 @@ namespace ranklab {
 // The file this process was started from; empty where the system does not report it.
 std::filesystem::path program_path();
 
-// Creates a folder named `name` plus six random letters in the directory for temporary files; the caller removes it.
-// Throws kIo with this `where`.
-std::filesystem::path new_temporary_folder(const std::string& name, const char* where);
-
 // The value of an environment variable; empty where it is not set.
 std::string environment_variable(const char* name);
 
 // "GenuineIntel", "AuthenticAMD"; empty where the processor does not report it.
 std::string processor_vendor();
 
-// $COLUMNS, or else the width of the terminal on `descriptor` (1: stdout), or else `otherwise`.
+// $COLUMNS, or else the width of the terminal on `descriptor` (1: stdout), or else `otherwise`; 1000 at most, because
+// texts are as wide as they are told.
 int terminal_columns(int otherwise, int descriptor = 1);
 
 // CPU time used so far, in ms. Unlike wall time, it is hardly affected by other programs on the machine.

@@ -10,6 +10,7 @@
 
 #include "core/base/checksum.h"
 #include "core/base/error.h"
+#include "core/base/files/path_type.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
 #include "core/checkpoint/safetensors.h"
@@ -79,7 +80,17 @@ CheckpointManifest CheckpointWriter::write_file(int rank, std::span<const PieceT
         part.tensors.try_emplace(piece.tensor, StoredTensor{.type = piece.type, .shape = piece.shape}).first->second;
     stored.slices.push_back({.file = name, .key = key, .slice = piece.slice});
   }
-  const WrittenSafetensors written = write_safetensors(temporary_ + "/" + name, tensors, {.calls = &calls_});
+  const auto write = [&] { return write_safetensors(temporary_ + "/" + name, tensors, {.calls = &calls_}); };
+  WrittenSafetensors written;
+  try {
+    written = write();
+  } catch (const Error&) {
+    // A process that failed has removed the folder, empty since begin() (leave_no_empty_folder()). Its error is the one
+    // to report, not that there is no folder.
+    if (is_folder(temporary_)) throw;
+    begin();
+    written = write();
+  }
   part.files.push_back({.name = name, .bytes = written.file_bytes, .header_xxh3 = written.header_xxh3});
   return part;
 }

@@ -34,7 +34,8 @@ class CheckpointWriter {
   const std::string& temporary_folder() const { return temporary_; }
   // Creates the temporary folder unless another process has. All methods here throw kIo.
   void begin();
-  // Writes rank_NNNNN.safetensors. RETURNS: its part of the manifest.
+  // Writes rank_NNNNN.safetensors, in a new folder if another process has removed that of begin(). RETURNS: its part of
+  // the manifest.
   CheckpointManifest write_file(int rank, std::span<const PieceToWrite> pieces);
   void leave_part(int rank, const CheckpointManifest& part);
   // Returns nothing while that rank has not written its part yet. Throws kBadFile.

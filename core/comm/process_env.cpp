@@ -78,9 +78,10 @@ class Reader {
       if (has(name)) return name;
     return names[0];
   }
-  std::string required(const std::string& name, const std::string& because) const {
+  std::string required(const std::string& name, const std::string& because,
+                       const std::string& want = "both, or neither") const {
     const std::string value = text(name);
-    if (value.empty()) fail("environment variable " + name + " is missing", "only " + because, "both, or neither");
+    if (value.empty()) fail("environment variable " + name + " is missing", "only " + because, want);
     return value;
   }
   int number(const std::string& name, const std::string& value, int lowest, int highest) const {
@@ -159,8 +160,9 @@ const Names* find_launcher(const Reader& reader) {
 void read_master(const Reader& reader, ProcessEnv& env) {
   const bool needed = env.launcher == Launcher::kTorchrun && env.world_size > 1;
   if (needed) {
-    reader.required("LOCAL_RANK", "RANK=" + std::to_string(env.rank));
-    reader.required("MASTER_ADDR", "RANK=" + std::to_string(env.rank));
+    const std::string set = "RANK=" + std::to_string(env.rank) + " WORLD_SIZE=" + std::to_string(env.world_size);
+    for (const char* name : {"LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"})
+      reader.required(name, set, "LOCAL_RANK, MASTER_ADDR and MASTER_PORT, too, or none of them");
   }
   env.master_addr = reader.text("MASTER_ADDR");
   if (env.master_addr.empty()) return;

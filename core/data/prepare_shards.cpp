@@ -9,6 +9,7 @@
 #include "core/base/counted.h"
 #include "core/base/error.h"
 #include "core/base/files/atomic_file.h"
+#include "core/base/files/folder_lock.h"
 #include "core/base/files/input_file.h"
 #include "core/base/files/output_file.h"
 #include "core/base/log.h"
@@ -251,6 +252,7 @@ PrepareResult prepare_shards(const std::vector<std::string>& inputs, const std::
   RANKLAB_CHECK(!error && fs::is_directory(folder), ErrorKind::kIo, .where = "data",
                 .what = "cannot create folder " + quote(folder), .got = error ? error.message() : "a file of that name",
                 .fix = "pass another folder to --out");
+  const FolderLock lock(folder, "data", "--out");
   const size_t made = adopt_earlier(folder, index);
   result.resumed_shards = index.shards.size();
   auto done = static_cast<uint64_t>(index.tokens());

@@ -105,6 +105,7 @@ ParityRecord record_run(const TrainConfig& config, const MakeParityWorld& make_w
   try {
     engine.fit();
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kEnvironment) throw;  // memory or threads ran out: it says nothing about the layout
     record.ended = error.what();
   }
   recorders.hand_over(record);

@@ -25,7 +25,7 @@ struct ParityRunOptions {
 using MakeParityWorld = std::function<std::shared_ptr<World>(const RunPlan&)>;
 
 // If a run fails (with a hang that the match table names, for example), what it recorded until then is kept, with the
-// error. Throws kInvalidArgument for an invalid configuration.
+// error. Throws kInvalidArgument for an invalid configuration, and kEnvironment if this machine cannot run it.
 ParityRecord record_run(const TrainConfig& config, const MakeParityWorld& make_world, const ParityRunOptions& options);
 
 }  // namespace ranklab

@@ -2,6 +2,9 @@
 #include "core/checkpoint/checkpoint.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <utility>
 
 #include "core/checkpoint/checkpoint_diff.h"
 #include "core/checkpoint/run_lock.h"
@@ -89,6 +92,21 @@ TEST_F(CheckpointTest, AProcessThatFailsLeavesNoEmptyFolderAndTheOthersFiles) {
   write_two_ranks(writer, 3, 5);
   other.leave_no_empty_folder();
   EXPECT_TRUE(fs::exists(writer.temporary_folder() + "/rank_00000.safetensors"));
+}
+
+// Another process fails between begin() and the file: its error is the one to report.
+TEST_F(CheckpointTest, AFolderThatAnotherProcessRemovesIsMadeAgain) {
+  struct RemovesOnce : FileCalls {
+    int open(const char* path, int flags, int mode) override {
+      if (!std::exchange(done, true)) ::rmdir(fs::path(path).parent_path().c_str());
+      return FileCalls::open(path, flags, mode);
+    }
+    bool done = false;
+  } calls;
+  CheckpointWriter writer(run_, 3, "a", calls);
+  writer.publish(write_two_ranks(writer, 3, 5));
+  EXPECT_TRUE(calls.done);
+  EXPECT_EQ(checkpoint_refusal(writer.published_folder()), "");
 }
 
 TEST_F(CheckpointTest, TheSameStepIsReplaced) {

@@ -7,8 +7,10 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
@@ -42,8 +44,12 @@ class Interrupt : public testing::Test {
   }
 
   pid_t start(const std::vector<std::string>& arguments) const {
-    std::vector<std::string> words = {RANKLAB_BINARY, "train", "--log-dir", log_dir()};
+    std::vector<std::string> words = {"train", "--log-dir", log_dir()};
     words.insert(words.end(), arguments.begin(), arguments.end());
+    return start_command(std::move(words));
+  }
+  pid_t start_command(std::vector<std::string> words) const {
+    words.insert(words.begin(), RANKLAB_BINARY);
     const pid_t pid = ::fork();
     if (pid > 0) running_.insert(pid);
     if (pid != 0) return pid;
@@ -217,6 +223,36 @@ TEST_F(Interrupt, WhileLargeWeightsAreMade) {
   ASSERT_TRUE(wait_for_output("making ")) << output();
   std::this_thread::sleep_for(milliseconds(300));
   expect_stops(pid, SIGINT);
+}
+
+// Nothing of them is kept, so they end after the batch or the token, not when the patience with work in progress ends.
+TEST_F(Interrupt, EvalAndGenerateEndAtOnce) {
+  const std::string text = (folder_ / "text").string();
+  std::ofstream(text) << std::string(20'000'000, 'a');
+  std::vector<std::string> eval = {"eval", "--text", text}, generate = {"generate", "--tokens", "10000000"};
+  for (std::vector<std::string>& words : {std::ref(eval), std::ref(generate)}) {
+    words.insert(words.end(), kTinyWords.begin(), kTinyWords.end() - 1);
+    for (const int signal : {SIGINT, SIGTERM}) {
+      const pid_t pid = start_command(words);
+      std::this_thread::sleep_for(milliseconds(1'500));
+      expect_stops(pid, signal);
+      EXPECT_EQ(output().find("abandoned"), std::string::npos) << output();
+    }
+  }
+}
+
+TEST_F(Interrupt, TemporaryFoldersAreRemoved) {
+  const std::string temporary = (folder_ / "tmp").string();
+  fs::create_directories(temporary);
+  ::setenv("TMPDIR", temporary.c_str(), 1);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const pid_t pid = start_command({"museum", "run", "all"});
+    EXPECT_TRUE(eventually([&] { return !fs::is_empty(temporary); })) << output();
+    ::kill(pid, signal);
+    EXPECT_EQ(wait_end(pid), 128 + signal) << output();
+    EXPECT_TRUE(eventually([&] { return fs::is_empty(temporary); }));
+  }
+  ::unsetenv("TMPDIR");
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ TEST_F(Launch, AnyProgramGetsTorchrunsEnvironment) {
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.output, HasSubstr("0/2 0/2 0 0/2 127.0.0.1 job7 0/0 1\n"));
   EXPECT_THAT(run.output, HasSubstr("[rank 1] 1/2 1/2 0 1/2 127.0.0.1 job7 0/0 1\n"));
+  EXPECT_EQ(ranklab("launch --nproc-per-node 1 -- test '' = ''").exit_code, 0) << "with empty arguments, too";
 }
 
 TEST_F(Launch, TheFirstFailureIsShownOnceAndIsTheExitCode) {
@@ -93,6 +94,24 @@ TEST_F(Launch, WhatIsRefusedIsNotStartedAgain) {
   EXPECT_EQ(held.exit_code, 2) << held.output;
   EXPECT_THAT(held.output, AllOf(HasSubstr("another run logs into"), Not(HasSubstr("restarting all ranks"))));
   ::close(lock);
+}
+
+// Not only for as long as ranklab's own ranks need.
+TEST_F(Launch, AnyProgramMaySaveItsWorkBeforeItEnds) {
+  const std::string rank_0 = "trap 'sleep 2; echo saved >" + folder("work") + "; exit 0' TERM INT; : >" +
+                             folder("ready") + "; while :; do sleep 0.1; done";
+  const std::string program = " launch --nproc-per-node 2 -- sh -c \"test \\$RANK = 1 || { " + rank_0 +
+                              "; }; until test -f " + folder("ready") + "; do sleep 0.05; done; ";
+  const Outcome failed = ranklab(program + "exit 7\"");
+  EXPECT_EQ(failed.exit_code, 7) << failed.output;
+  EXPECT_EQ(text("work"), "saved\n") << failed.output;
+  fs::remove(folder("work"));
+  fs::remove(folder("ready"));
+  const pid_t stopped = start("stopped", std::string(RANKLAB_BINARY) + program + "sleep 100\"");
+  EXPECT_TRUE(eventually([&] { return fs::exists(folder("ready")); }));
+  ::kill(stopped, SIGINT);
+  ::waitpid(stopped, nullptr, 0);
+  EXPECT_EQ(text("work"), "saved\n") << text("stopped.txt");
 }
 
 TEST_F(Launch, TeeAndFilter) {

@@ -97,5 +97,17 @@ TEST_F(Limits, TooFewDescriptorsAreNamed) {
   EXPECT_EQ(raised.exit_code, 0) << raised.output;
 }
 
+// A checkpoint of many ranks has more files than a shell lets a program open at first.
+TEST_F(Limits, ACheckpointOfManyFilesIsReadOrTheLimitIsNamed) {
+  const Outcome saved = under("-f unlimited", "train --world-size 8 --save ck " + kTiny);
+  ASSERT_EQ(saved.exit_code, 0) << saved.output;
+  const Outcome raised = under("-S -n 8", "ckpt verify ck");
+  EXPECT_EQ(raised.exit_code, 0) << raised.output;
+  const Outcome refused = under("-n 8", "ckpt verify ck");
+  EXPECT_EQ(refused.exit_code, 3) << refused.output;
+  EXPECT_THAT(refused.output, HasSubstr("[checkpoint] too many files are open to read 'ck/step_00000003/rank_0000"));
+  EXPECT_THAT(refused.output, HasSubstr("do: raise it: ulimit -n"));
+}
+
 }  // namespace
 }  // namespace ranklab

@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 
 // IT is replaced by the input, RUN by the folder of a valid run with a checkpoint in ck.
 constexpr const char* kCommands[] = {
@@ -145,6 +146,25 @@ TEST_F(MissingInputs, EndEveryCommandWithTheSameExitCode) {
   std::thread second(work);
   work();
   second.join();
+}
+
+// Before anybody has looked inside, a folder is neither a checkpoint nor one of Hugging Face's.
+TEST_F(MissingInputs, AFolderThatMayNotBeEnteredIsNotReportedAsOneOfHuggingFace) {
+  fs::create_directories(folder_ / "closed");
+  fs::permissions(folder_ / "closed", fs::perms::none);
+  std::ofstream(folder_ / "here.txt") << "a text";
+  for (const char* command :
+       {"generate --load closed", "eval --text here.txt --load closed", "model info ./closed", "ckpt inspect closed",
+        "ckpt verify closed", "ckpt diff closed closed", "ckpt export-hf closed made"}) {
+    const Outcome run = run_command("cd " + folder_.string() +
+                                    " && setpriv --bounding-set=-dac_override,-dac_read_search " RANKLAB_BINARY " " +
+                                    command + " 2>&1");
+    EXPECT_EQ(run.exit_code, 1) << command << "\n" << run.output;
+    EXPECT_THAT(run.output, AllOf(HasSubstr("cannot access the folder"), HasSubstr("closed': Permission denied; want "),
+                                  Not(HasSubstr("[Hugging Face]"))))
+        << command;
+  }
+  fs::permissions(folder_ / "closed", fs::perms::owner_all);
 }
 
 }  // namespace

@@ -177,6 +177,9 @@ TEST_F(Report, BrokenRunsAreReportedAsFarAsTheyGo) {
   const auto answer = nlohmann::json::parse(wrote.output.substr(json));
   EXPECT_EQ(answer["warnings"].size(), 4u) << answer["warnings"];
   EXPECT_NE(text("a.html").find("Incomplete: run.json: "), std::string::npos);
+  const Outcome page = run("timeout 60 " RANKLAB_BINARY " report a -o b.html");
+  for (const char* file : {"run.json", "metrics.jsonl", "sentinels.jsonl", "trace.json.gz"})
+    EXPECT_THAT(page.output, HasSubstr(std::string("warning: a: ") + file + ": ")) << "also without opening the page";
 }
 
 }  // namespace

@@ -105,6 +105,10 @@ TEST(ProcessEnv, AMissingVariableIsNamed) {
     EXPECT_THAT(env_error(env),
                 AllOf(HasSubstr("variable " + std::string(name) + " is missing"), HasSubstr("torchrun")));
   }
+  EXPECT_THAT(
+      env_error({{"RANK", "0"}, {"WORLD_SIZE", "2"}}),
+      HasSubstr("LOCAL_RANK is missing; got only RANK=0 WORLD_SIZE=2; want LOCAL_RANK, MASTER_ADDR and MASTER_PORT, "
+                "too, or none"));
   EXPECT_THAT(env_error({{"OMPI_COMM_WORLD_RANK", "0"}}), HasSubstr("OMPI_COMM_WORLD_SIZE is missing"));
   EXPECT_THAT(env_error({{"OMPI_COMM_WORLD_SIZE", "2"}}), HasSubstr("OMPI_COMM_WORLD_RANK is missing"));
   EXPECT_THAT(env_error({{"SLURM_PROCID", "0"}}), HasSubstr("SLURM_STEP_NUM_TASKS is missing"));

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "core/base/files/folder_lock.h"
 #include "core/data/corpus.h"
 #include "core/data/shard_format.h"
 #include "core/data/token_dataset.h"
@@ -258,6 +259,24 @@ TEST_F(TokenShards, ADamagedIndexIsNamed) {
     write("shards/index.json", text);
     expect_bad_file([&] { open_shards(folder()); }, "index.json", "damaged");
   }
+}
+
+// Each of two runs would report its shards as written, and the folder would have those of the last one.
+TEST_F(TokenShards, AreWrittenByOneProcessAtATime) {
+  fs::create_directories(folder());
+  {
+    const FolderLock other(folder(), "test", "--out");
+    try {
+      prepare_shards(files_, folder(), {});
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kInvalidArgument);
+      EXPECT_THAT(error.what(), HasSubstr("another process is writing into this folder; got '" + folder() + "'"));
+    }
+    EXPECT_TRUE(fs::is_empty(folder()));
+  }
+  prepare_shards(files_, folder(), {});
+  train_on(folder());
 }
 
 }  // namespace

@@ -2,15 +2,13 @@
 // of the cost of a compilation, and a hundred changed answers are compiled. Not for files that learners are given,
 // which must include what they use. A compiler that does not accept the precompiled header reads the header itself.
 #pragma once
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "core/base/files/temporary_folder.h"
 #include "core/base/shell_quote.h"
-#include "core/base/system.h"
 #include "lessons/compile.h"
 
 namespace ranklab::lesson {
@@ -41,15 +39,10 @@ class PrecompiledHeaders {
           exercise_compiler() + kExerciseFlags + "-x c++-header " + quoted + " -o " + quoted + ".gch 2>/dev/null";
       [[maybe_unused]] const int status = std::system(command.c_str());
     }
-    ~HeaderFile() {
-      if (::getpid() == owner_)
-        std::filesystem::remove_all(folder_);  // not at the end of a child that checks an answer
-    }
-    std::filesystem::path path() const { return folder_ / "headers.h"; }
+    std::filesystem::path path() const { return folder_.path() / "headers.h"; }
 
    private:
-    pid_t owner_ = ::getpid();
-    std::filesystem::path folder_ = new_temporary_folder("ranklab-headers", "lesson tests");
+    TemporaryFolder folder_{"ranklab-headers", "lesson tests"};
   };
   std::string before_;
 };

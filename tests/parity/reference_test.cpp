@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "core/base/exhausted.h"
 #include "core/config/one_rank.h"
 #include "core/parity/microscope.h"
 #include "core/parity/record_run.h"
@@ -226,6 +227,37 @@ TEST(ParityReference, OneMorePerturbedRunCanOnlyAllowMore) {
     grew += reference.tolerance(key) > allowed;
   }
   EXPECT_GT(grew, 5);
+}
+
+// Data for which a machine has memory on one rank only.
+class DataOfOneRank final : public DataProvider {
+ public:
+  explicit DataOfOneRank(std::shared_ptr<DataProvider> inner) : inner_(std::move(inner)) {}
+  std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
+    if (ctx.mesh().world_size() > 1) throw memory_exhausted();
+    return inner_->build_data(ctx, plan);
+  }
+  std::string describe() const override { return inner_->describe(); }
+
+ private:
+  std::shared_ptr<DataProvider> inner_;
+};
+
+// A run that this machine cannot carry says nothing about its layout.
+TEST(ParityReference, MemoryThatRunsOutIsNotADifference) {
+  const auto scarce = [](std::shared_ptr<World> world, const RunPlan& plan) {
+    RuntimeComponents parts = default_components(std::move(world), plan);
+    parts.data_provider = std::make_shared<DataOfOneRank>(parts.data_provider);
+    return parts;
+  };
+  TrainConfig config = small_fp32();
+  config.parallel = {.world = 2, .tp = 2};
+  try {
+    Microscope(on_one_rank(config), world_of, {.components = scarce}).examine(config);
+    ADD_FAILURE() << "examined";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kEnvironment) << error.what();
+  }
 }
 
 }  // namespace

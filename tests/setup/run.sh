@@ -107,6 +107,21 @@ pkill -KILL -f "$small/stubborn/cmake"
 wait "$other" 2>/dev/null
 grep -q Traceback "$small/other" && fail "says a Traceback"
 
+begin "a build that is ended ends what it runs, too"
+mkdir -p "$small/blocking"
+# As cmake --build: it waits for the build tool, whatever it is told.
+printf '#!/bin/sh\ntrap "" TERM INT\nenv --default-signal=TERM sleep 1000 &\necho $! >"%s.new"\nmv "%s.new" "%s"\nwait\n' \
+  "$small/blocking/tool" "$small/blocking/tool" "$small/blocking/tool" >"$small/blocking/cmake"
+chmod +x "$small/blocking/cmake"
+PATH="$small/blocking:$PATH" "$ranklab" train >"$small/other" 2>&1 </dev/null &
+other=$!
+until [ -f "$small/blocking/tool" ]; do sleep 0.05; kill -0 "$other" 2>/dev/null || break; done
+builder=$(pgrep -f "build.py --source $small/tree")
+kill -TERM "$builder"
+soon is_gone || fail "waits for the build to end by itself"
+kill -0 "$(cat "$small/blocking/tool")" 2>/dev/null && fail "leaves the build tool running"
+kill "$(cat "$small/blocking/tool")" 2>/dev/null; wait "$other" 2>/dev/null
+
 stop_index; start_index --break-after 300000
 begin "a connection that breaks is taken up where it broke"
 run 0 train

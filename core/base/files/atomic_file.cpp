@@ -67,6 +67,7 @@ AtomicFile::AtomicFile(std::string path, ErrorText words, AtomicFileOptions opti
     if (fd_ < 0 && errno != EEXIST) break;
   }
   if (fd_ < 0) refuse("create");
+  unfinished_.emplace(temporary_);
 }
 
 AtomicFile::~AtomicFile() {
@@ -122,6 +123,7 @@ void AtomicFile::commit() {
   if (options_.calls->close(std::exchange(fd_, -1)) != 0 && errno != EINTR) refuse("close");
   if (options_.calls->rename(temporary_.c_str(), path_.c_str()) != 0) refuse("rename");
   named_ = true;
+  unfinished_.reset();
   if (options_.durable) sync_folder();
 }
 

@@ -6,11 +6,13 @@
 // once, of the same path too (the last commit wins).
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/files/file_calls.h"
+#include "core/base/files/unfinished_path.h"
 
 namespace ranklab {
 
@@ -24,7 +26,7 @@ class AtomicFile {
   // `words` is the error text: the caller sets where, what ("cannot write the trace") and fix; got names the path, the
   // call and the system's reason. Throws kIo.
   AtomicFile(std::string path, ErrorText words, AtomicFileOptions options = {});
-  ~AtomicFile();  // removes the temporary file unless commit() renamed it
+  ~AtomicFile();  // removes the temporary file unless commit() renamed it; so does remove_unfinished()
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
@@ -42,6 +44,7 @@ class AtomicFile {
 
   std::string path_;
   std::string temporary_;
+  std::optional<UnfinishedPath> unfinished_;
   ErrorText words_;
   AtomicFileOptions options_;
   uint64_t written_bytes_ = 0;

@@ -24,6 +24,9 @@ std::string file_type_name(unsigned mode) {
 }
 
 void InputFile::refuse_call(const char* verb) const {
+  RANKLAB_CHECK(errno != EMFILE, ErrorKind::kEnvironment, .where = words_.where,
+                .what = "too many files are open to read " + quote(path_), .got = std::strerror(errno),
+                .want = "a higher limit of open files", .fix = "raise it: ulimit -n");
   throw Error(ErrorKind::kIo, {.where = words_.where,
                                .what = std::string("cannot ") + verb + " " + quote(path_),
                                .got = std::strerror(errno),

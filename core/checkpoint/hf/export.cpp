@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/files/folder_lock.h"
 #include "core/base/text.h"
 #include "core/checkpoint/element_convert.h"
 #include "core/checkpoint/hf/config.h"
@@ -48,6 +49,7 @@ class Exporter {
                   .got = "a vocabulary of " + std::to_string(config_.vocab_size), .want = "256 or more",
                   .fix = "leave --tokenizer bytes out");
     make_empty_folder(folder);
+    const FolderLock lock(folder, "Hugging Face", "OUT");
     HfExported result{.architecture = family_.architecture, .tensors = theirs_.size()};
     try {
       write_files(folder, result);

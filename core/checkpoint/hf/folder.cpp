@@ -33,7 +33,12 @@ std::string read_inside(const std::string& path, uint64_t limit_bytes) {
 
 }  // namespace
 
-bool is_hf_folder(const std::string& folder) { return is_there(folder + "/config.json"); }
+bool is_hf_folder(const std::string& folder) {
+  // Nobody knows what is in a folder that may not be entered, so it is not reported as one of either kind.
+  if (is_there(folder))
+    require_folder(folder, "saved model", "a checkpoint, the folder of --save, or a Hugging Face folder");
+  return is_there(folder + "/config.json");
+}
 
 HfFolder::HfFolder(const std::string& folder) : folder_(folder) {
   require_folder(folder_, "Hugging Face", "a folder with config.json and *.safetensors");

@@ -13,6 +13,7 @@
 namespace ranklab {
 
 // Whether a folder is meant as one of Hugging Face's: it contains a config.json, even if that cannot be accessed.
+// Throws kIo if there is something at the path that is not a folder, or one that may not be entered.
 bool is_hf_folder(const std::string& folder);
 
 class HfFolder : public TensorSource {

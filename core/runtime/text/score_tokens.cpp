@@ -115,7 +115,7 @@ std::vector<double> score_tokens(StepContext& context, std::span<const ScoreRequ
     const at::Tensor logits_BSV = run_logits(context, rows_of(mine).to(ctx.device()));
     for (size_t i = 0; own && speaks && i < mine.size(); ++i)
       sums.mutable_data_ptr<double>()[first + i] = sum_of(logits_BSV[static_cast<int64_t>(i)], mine[i]);
-    if (done && ctx.global_rank() == 0) done(std::min(round + replicas, batches), batches);
+    if (done) done(std::min(round + replicas, batches), batches);
   }
   const at::Tensor all = ctx.comm(Axis::kWorld).all_reduce(sums.to(ctx.control_device())).to(at::kCPU);
   return {all.const_data_ptr<double>(), all.const_data_ptr<double>() + all.numel()};

@@ -25,7 +25,7 @@ struct ScoreRequest {
 };
 
 // REQUIRES: context.schedule, the same requests on all ranks, dropout off. `done` reports progress in batches, on
-// global rank 0. RETURNS: one sum per request, the same on every rank.
+// every rank; it may throw. RETURNS: one sum per request, the same on every rank.
 std::vector<double> score_tokens(StepContext& context, std::span<const ScoreRequest> requests,
                                  const std::function<void(size_t batches, size_t of)>& done = {});
 

@@ -1,29 +1,21 @@
 #include "viz/panels/parts/schedule_run.h"
 
-#include <filesystem>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/system.h"
 #include "core/base/text.h"
 #include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
-ScheduleRun::~ScheduleRun() {
-  child_.reset();
-  std::error_code left;
-  for (const std::string& folder : folders_) std::filesystem::remove_all(folder, left);
-}
-
 void ScheduleRun::start(Workspace& workspace, const std::string& program, std::vector<std::string> arguments,
                         const std::string& name) {
   if (running()) return;
   name_ = name;
   failed_ = false;
   try {
-    folders_.push_back(new_temporary_folder("ranklab-schedule", "run it"));
-    arguments.insert(arguments.end(), {"--log-dir", folders_.back()});
-    child_ = std::make_unique<ChildRun>(program, arguments, folders_.back() + "/output.txt");
+    const std::string folder = folders_.emplace_back("ranklab-schedule", "run it").path().string();
+    arguments.insert(arguments.end(), {"--log-dir", folder});
+    child_ = std::make_unique<ChildRun>(program, arguments, folder + "/output.txt");
     workspace.log(LogLine::Level::kInfo, "running " + name_ + ": " + program + " " + join(arguments, " "));
   } catch (const Error& error) {
     fail(workspace, error.what());
@@ -43,7 +35,7 @@ bool ScheduleRun::advance(Workspace& workspace) {
   status_ = strprintf("%s %s %.1f s", name_.c_str(), state == ChildState::kCancelled ? "was cancelled after" : "ran",
                       ended->seconds());
   workspace.log(LogLine::Level::kInfo, status_);
-  if (state == ChildState::kSucceeded) workspace.requests.open_trace = folders_.back();
+  if (state == ChildState::kSucceeded) workspace.requests.open_trace = folders_.back().path().string();
   return false;
 }
 

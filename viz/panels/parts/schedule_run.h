@@ -2,10 +2,12 @@
 // with the window. When it has ended successfully, its trace is opened; otherwise its last line of output is shown as
 // the reason. Only one run at a time; no ImGui. Thread rule: the window's thread.
 #pragma once
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/base/files/temporary_folder.h"
 #include "viz/panels/parts/child_run.h"
 
 namespace ranklab::viz {
@@ -15,7 +17,6 @@ class Workspace;
 class ScheduleRun {
  public:
   ScheduleRun() = default;
-  ~ScheduleRun();  // ends the run and removes its files
   ScheduleRun(const ScheduleRun&) = delete;
   ScheduleRun& operator=(const ScheduleRun&) = delete;
 
@@ -35,10 +36,10 @@ class ScheduleRun {
  private:
   void fail(Workspace& workspace, const std::string& why);
 
+  std::deque<TemporaryFolder> folders_;  // the last one is the current run's, which ends before they are removed
   std::unique_ptr<ChildRun> child_;
   std::string name_, status_;
   bool failed_ = false;
-  std::vector<std::string> folders_;  // the last one is the current run's
 };
 
 }  // namespace ranklab::viz
