@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "lessons/02_replicas_stay_equal/replicas.h"
+#include "lessons/compare.h"
 #include "lessons/lanes_picture.h"
 #include "lessons/lesson.h"
 #include "lessons/picture.h"
@@ -27,25 +28,6 @@ int64_t bytes_a_step(const ReplicaRun& run) {
   return most / kSteps;
 }
 
-double relative_error(const std::vector<double>& got, const std::vector<double>& want) {
-  double error = 0, scale = 0;
-  for (size_t i = 0; i < want.size(); ++i) {
-    if (std::isnan(got[i])) return got[i];
-    error = std::max(error, std::abs(got[i] - want[i]));
-    scale = std::max(scale, std::abs(want[i]));
-  }
-  return error / scale;
-}
-
-double worst_gradient(const ReplicaRun& got, const ReplicaRun& want) {
-  double worst = 0;
-  for (const auto& mine : got.first_gradients) {
-    const double error = relative_error(mine, want.first_gradients[0]);
-    if (!(error <= worst)) worst = error;  // keeps a NaN
-  }
-  return worst;
-}
-
 // The time from the first step's start to its end.
 TimeWindow first_step(const ReplicaRun& run) {
   TimeWindow window{.step = 0};
@@ -60,8 +42,8 @@ void show_divergence(Screen& screen, const ReplicaRun& apart, const ReplicaRun& 
   std::vector<Cells> rows = {{"step", "not averaged: models", "apart", "averaged: models", "apart", "loss"}};
   for (int step = 0; step < kSteps; ++step) {
     const auto i = static_cast<size_t>(step);
-    rows.push_back({std::to_string(step), std::to_string(apart.versions(step)), strprintf("%.4f", apart.spreads[i]),
-                    std::to_string(together.versions(step)), strprintf("%.0f", together.spreads[i]),
+    rows.push_back({std::to_string(step), std::to_string(apart.versions[i]), strprintf("%.4f", apart.spreads[i]),
+                    std::to_string(together.versions[i]), strprintf("%.0f", together.spreads[i]),
                     strprintf("%.4f", together.losses[i])});
   }
   screen.table(rows);
@@ -96,8 +78,8 @@ class ReplicasStayEqual final : public Lesson {
             {"exposed, overlapped", percent(hidden.exposed_share())},
             {"5 steps, after backward", duration(after)},
             {"5 steps, overlapped", duration(hidden)},
-            {"models without averaging", std::to_string(apart.versions(0))},
-            {"models with averaging", std::to_string(hidden.versions(kSteps - 1))}};
+            {"models without averaging", std::to_string(apart.versions.front())},
+            {"models with averaging", std::to_string(hidden.versions.back())}};
   }
 
   Question question() const override {
@@ -141,9 +123,9 @@ class ReplicasStayEqual final : public Lesson {
     const ReplicaRun want = train_replicas(1, kSteps, no_averaging());
     const ReplicaRun got = train_replicas(kRanks, kSteps, path, &exercise);
     std::vector<CheckRow> rows;
-    const int versions = got.versions(kSteps - 1);
+    const int versions = got.versions.back();
     rows.push_back({"models after 5 steps", "1", std::to_string(versions), "every bit", versions == 1});
-    const double gradient_error = worst_gradient(got, want);
+    const double gradient_error = relative_error(got.first_gradients, want.first_gradients[0]);
     rows.push_back({"gradients of step 0, 8 ranks", "0 off", strprintf("%.3g off", gradient_error), "1e-12 relative",
                     gradient_error <= kTolerance});
     for (const int step : {0, kSteps - 1}) {
