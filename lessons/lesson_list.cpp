@@ -29,6 +29,7 @@ LessonPtr make_find_the_wrong_reduction();
 LessonPtr make_who_is_missing();
 LessonPtr make_who_is_slow();
 LessonPtr make_which_copies_drift();
+LessonPtr make_how_rarely_may_replicas_talk();
 
 namespace {
 
@@ -51,6 +52,7 @@ const auto kLessons = std::to_array<LessonRow>({
     {15, "who_is_missing", "Who never came?", make_who_is_missing},
     {16, "who_is_slow", "Who holds everybody up?", make_who_is_slow},
     {17, "which_copies_drift", "Which copies drift?", make_which_copies_drift},
+    {18, "how_rarely_may_replicas_talk", "How rarely may replicas talk?", make_how_rarely_may_replicas_talk},
 });
 
 }  // namespace

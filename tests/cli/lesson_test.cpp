@@ -40,7 +40,8 @@ const char* const kFolders[] = {"00_what_is_a_rank",
                                 "14_find_the_wrong_reduction",
                                 "15_who_is_missing",
                                 "16_who_is_slow",
-                                "17_which_copies_drift"};
+                                "17_which_copies_drift",
+                                "18_how_rarely_may_replicas_talk"};
 const int kLessons = std::size(kFolders);
 
 class Learner : public ::testing::Test {
@@ -84,7 +85,7 @@ TEST_F(Learner, GoesThroughTheFirstLesson) {
   solve(0);
   EXPECT_THAT(passing("check"), AllOf(HasSubstr("passed: lesson 0"), HasSubstr("ranklab lesson start 1")));
   EXPECT_THAT(passing("solution"), HasSubstr("extern \"C\" void coord"));
-  EXPECT_THAT(passing("progress"), AllOf(HasSubstr("1 of 18 lessons passed"), Not(HasSubstr("solution seen"))));
+  EXPECT_THAT(passing("progress"), AllOf(HasSubstr("1 of 19 lessons passed"), Not(HasSubstr("solution seen"))));
   EXPECT_THAT(passing("list"), HasSubstr("✔       0"));
   EXPECT_THAT(passing("start"), HasSubstr("Lesson 1:")) << "goes on with the next one";
 }
@@ -97,7 +98,7 @@ TEST_F(Learner, EveryLessonFailsAsGivenAndPassesWhenSolved) {
     solve(number);
     EXPECT_THAT(passing("check"), HasSubstr("passed: lesson " + n));
   }
-  EXPECT_THAT(passing("progress"), HasSubstr("18 of 18 lessons passed"));
+  EXPECT_THAT(passing("progress"), HasSubstr("19 of 19 lessons passed"));
   EXPECT_THAT(passing("check 9"), HasSubstr("That was the last one"));
 }
 

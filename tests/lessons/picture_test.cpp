@@ -94,6 +94,8 @@ const DrawnLesson kDrawn[] = {
     {"which_copies_drift",
      {{"if (a.pp != b.pp) return false;", "", "right never, yours step 0"},
       {"return !split || a.tp == b.tp;", "return a.tp == b.tp;", "right step 1, yours never"}}},
+    {"how_rarely_may_replicas_talk",
+     {{"gradient[i] /= comm.size();", "", "yours   ████"}, {"own[i] = outer[i];", "", "·o·"}}},
 };
 
 class Pictures : public ::testing::TestWithParam<DrawnLesson> {};

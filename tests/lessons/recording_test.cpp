@@ -24,7 +24,8 @@ const Recorded kRecorded[] = {{"all_reduce", 8, {"yours.json.gz", "right.json.gz
                               {"can_the_bubble_shrink", 8, {"yours.json.gz", "right.json.gz"}},
                               {"who_talks_to_whom_in_moe", 8, {"yours.json.gz", "right.json.gz"}},
                               {"who_owns_what_in_zero", 8, {"yours.json.gz", "right.json.gz"}},
-                              {"split_a_long_sequence", 8, {"right.json.gz", "yours.json.gz"}}};
+                              {"split_a_long_sequence", 8, {"right.json.gz", "yours.json.gz"}},
+                              {"how_rarely_may_replicas_talk", 8, {"right.json.gz", "yours.json.gz"}}};
 
 class Recordings : public ::testing::TestWithParam<Recorded> {};
 
