@@ -60,9 +60,7 @@ Replica::Replica(RankContext& context, const GradientPath& path, int part, int p
       weights_(kParameters),
       gradients_(kParameters) {
   const NoCostScope no_cost;
-  const int64_t each = kSamples / parts;
-  input_ = random_matrix("input", part * each, each, 1.0);
-  target_ = at::tanh(at::mm(input_, random_matrix("teacher", 0, kHidden, 0.125)));
+  samples_ = make_samples(part, parts);
   for (int layer = 0; layer < kLayers; ++layer) {
     double* begin = weights_.data() + layer * kLayerSize;
     weight_views_.push_back(at::from_blob(begin, {kHidden, kHidden}, at::kDouble));
@@ -75,7 +73,7 @@ double Replica::step() {
   context_.tracer().set_step(context_.tracer().step() + 1);
   make_buckets();
   forward();
-  const double loss = loss_of(activations_.back());
+  const double loss = mean_loss(activations_.back(), samples_);
   backward();
   path_.finish(*comm_, buckets_);
   require_all_waited(*comm_);
@@ -83,11 +81,23 @@ double Replica::step() {
   return loss;
 }
 
-double Replica::loss() const {
+double Replica::loss_of_all_samples() {
   const NoCostScope no_cost;
-  at::Tensor output = input_;
+  if (!all_samples_.input.defined()) all_samples_ = make_samples(0, 1);
+  at::Tensor output = all_samples_.input;
   for (const at::Tensor& w : weight_views_) output = at::tanh(at::mm(output, w));
-  return loss_of(output);
+  return mean_loss(output, all_samples_);
+}
+
+Replica::Samples Replica::make_samples(int part, int parts) {
+  const int64_t each = kSamples / parts;
+  const at::Tensor input = random_matrix("input", part * each, each, 1.0);
+  return {input, at::tanh(at::mm(input, random_matrix("teacher", 0, kHidden, 0.125)))};
+}
+
+double Replica::mean_loss(const at::Tensor& output, const Samples& samples) {
+  const NoCostScope no_cost;
+  return (output - samples.target).square().sum().item<double>() / static_cast<double>(output.size(0));
 }
 
 // Gradients are stored in backward order: the last layer first.
@@ -113,19 +123,14 @@ void Replica::span(const char* name, int64_t begin_ns) {
 
 void Replica::forward() {
   const int64_t begin_ns = context_.clock().now_ns();
-  activations_ = {input_};
+  activations_ = {samples_.input};
   for (const at::Tensor& w : weight_views_) activations_.push_back(at::tanh(at::mm(activations_.back(), w)));
   span("F", begin_ns);
 }
 
-double Replica::loss_of(const at::Tensor& output) const {
-  const NoCostScope no_cost;
-  return (output - target_).square().sum().item<double>() / static_cast<double>(input_.size(0));
-}
-
 void Replica::backward() {
   int64_t begin_ns = context_.clock().now_ns();
-  at::Tensor grad = 2.0 / static_cast<double>(input_.size(0)) * (activations_.back() - target_);
+  at::Tensor grad = 2.0 / static_cast<double>(samples_.input.size(0)) * (activations_.back() - samples_.target);
   for (int layer = kLayers - 1; layer >= 0; --layer) {
     const auto i = static_cast<size_t>(layer);
     const at::Tensor before_tanh = grad * (1 - activations_[i + 1].square());

@@ -40,7 +40,8 @@ class Replica {
 
   // RETURNS: the mean loss of its samples, before the update.
   double step();
-  double loss() const;  // the mean loss of its samples, without cost in virtual time
+  // RETURNS: the mean loss of all samples, also the other replicas'. Takes no virtual time.
+  double loss_of_all_samples();
 
   Comm& comm() { return *comm_; }
   const std::vector<double>& weights() const { return weights_; }  // layer after layer
@@ -48,11 +49,17 @@ class Replica {
   const std::vector<double>& gradients() const { return gradients_; }
 
  private:
+  struct Samples {
+    at::Tensor input, target;
+  };
+  // Part `part` of `parts`.
+  static Samples make_samples(int part, int parts);
+  static double mean_loss(const at::Tensor& output, const Samples& samples);
+
   at::Tensor view_of_gradient(int layer);
   void make_buckets();
   void span(const char* name, int64_t begin_ns);
   void forward();
-  double loss_of(const at::Tensor& output) const;
   void backward();
   void update();
 
@@ -62,7 +69,7 @@ class Replica {
   std::vector<double> weights_, gradients_;
   std::vector<at::Tensor> weight_views_, gradient_views_;
   std::vector<Bucket> buckets_;
-  at::Tensor input_, target_;
+  Samples samples_, all_samples_;  // all: once they are asked for
   std::vector<at::Tensor> activations_;
 };
 

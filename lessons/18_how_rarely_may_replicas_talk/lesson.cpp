@@ -33,7 +33,7 @@ RareRun every(int steps, const OuterRule& rule) {
 
 // The runs of the experiment, in the order of its tables; only run once, because they take seconds.
 const std::array<Row, 4>& experiment() {
-  const RareUpdates gradients{.steps = kSteps, .every = 1, .rule = {}, .path = averaged_while_backward_runs()};
+  const RareUpdates gradients{.steps = kSteps, .every = kSteps, .rule = {}, .path = averaged_while_backward_runs()};
   static const std::array<Row, 4> kRows = {
       Row{"gradients, every step", train_rarely_updated(gradients, no_outer_update)},
       Row{"DiLoCo, every 5", every(5, {})}, Row{"DiLoCo, every 20", every(kRarest, {})},
@@ -169,8 +169,7 @@ class HowRarelyMayReplicasTalk final : public Lesson {
     rows.push_back(error_row("first update: own parameters", got.first.own, want.first.outer));
     rows.push_back(error_row("fourth update: outer parameters", got.last.outer, want.last.outer));
     rows.push_back(error_row("fourth update: momentum", got.last.momentum, want.last.momentum));
-    for (const auto& [name, rule] :
-         {std::pair{"momentum without Nesterov", kPlainMomentum}, std::pair{"local SGD", kLocalSgd}}) {
+    for (const auto& [name, rule] : {std::pair{"plain momentum", kPlainMomentum}, std::pair{"local SGD", kLocalSgd}}) {
       const RareUpdates other{.steps = 2, .every = 1, .rule = rule};
       rows.push_back(error_row(std::string(name) + ": second update",
                                train_rarely_updated(other, update, &exercise).last.outer,

@@ -62,7 +62,7 @@ RareRun train_rarely_updated(const RareUpdates& setup, const OuterFunction& upda
       const Numbers before = mine.replica.weights();
       update(mine.replica.comm(), mine.outer, mine.replica.mutable_weights(), mine.momentum, setup.rule);
       require_all_waited(mine.replica.comm());
-      losses[rank][now] = mine.replica.loss();
+      losses[rank][now] = mine.replica.loss_of_all_samples();
       for (OuterMoment* moment : {now == 0 ? &run.first : nullptr, now + 1 == updates ? &run.last : nullptr}) {
         if (moment == nullptr) continue;
         moment->before[rank] = before;
@@ -96,11 +96,7 @@ RareRun train_one_after_the_other(const RareUpdates& setup) {
       // The mean movement is the movement of the mean.
       for (size_t i = 0; i < sum.size(); ++i)
         outer_step(outer[i] - sum[i] / kReplicas, outer[i], momentum[i], setup.rule);
-      run.losses.push_back(0);
-      for (UpdatedReplica& one : all) {
-        std::ranges::copy(outer, one.replica.mutable_weights().begin());
-        run.losses.back() += one.replica.loss() / kReplicas;
-      }
+      for (UpdatedReplica& one : all) std::ranges::copy(outer, one.replica.mutable_weights().begin());
       if (now == 0) run.first = {.before = {}, .own = {outer}, .outer = {outer}, .momentum = {momentum}};
       run.last = {.before = {}, .own = {outer}, .outer = {outer}, .momentum = {momentum}};
     }

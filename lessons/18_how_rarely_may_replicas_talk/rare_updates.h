@@ -29,7 +29,7 @@ struct RareRun {
   std::vector<RankRecord> records;  // per rank
   std::vector<double> start;        // the parameters with which all replicas begin
   OuterMoment first, last;          // the first and the last outer update
-  std::vector<double> losses;       // after each outer update, of all samples
+  std::vector<double> losses;       // after each outer update: of all samples, the mean over the replicas
 
   double exposed_share() const;  // of rank 0's time
 };
@@ -44,7 +44,8 @@ void no_outer_update(Comm&, std::span<double>, std::span<double>, std::span<doub
 
 RareRun train_rarely_updated(const RareUpdates& setup, const OuterFunction& update,
                              const ExerciseLibrary* exercise = nullptr);
-// The same on one rank, which trains the replicas one after the other and adds up their parameters; has no records.
+// The same on one rank, which trains the replicas one after the other and adds up their parameters; has no records and
+// losses.
 RareRun train_one_after_the_other(const RareUpdates& setup);
 
 }  // namespace ranklab::lesson

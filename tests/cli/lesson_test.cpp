@@ -277,7 +277,7 @@ TEST_F(Learner, MakesMistakes) {
     int code;
     const char* told;
   };
-  const Mistake mistakes[] = {{"start 18", 2, "0 to 17"},
+  const Mistake mistakes[] = {{"start 19", 2, "0 to 18"},
                               {"start al_reduce", 2, "did you mean"},
                               {"check 0", 1, "ranklab lesson start 0"},
                               {"watch 0", 1, "ranklab lesson start 0"},

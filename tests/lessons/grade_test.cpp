@@ -183,7 +183,7 @@ const NearMiss kNearMisses[] = {
      "18",
      "rule.momentum * momentum[i] + gradient[i]",
      "gradient[i]",
-     {"fourth update: outer parameters", "fourth update: momentum", "momentum without Nesterov: second update"}},
+     {"fourth update: outer parameters", "fourth update: momentum", "plain momentum: second update"}},
     {"movement_in_two_messages",
      "18",
      "comm.all_reduce(gradient);",

@@ -3,13 +3,16 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "lessons/compare.h"
 #include "lessons/markdown.h"
 #include "lessons/progress.h"
 #include "lessons/screen.h"
@@ -174,6 +177,23 @@ TEST(LessonSearch, FindsByNumberAndName) {
     EXPECT_EQ(error.kind(), ErrorKind::kInvalidArgument);
     EXPECT_THAT(error.what(), testing::HasSubstr("did you mean " + quote("all_reduce") + "?"));
   }
+}
+
+TEST(Compare, CountsListsThatDiffer) {
+  EXPECT_EQ(different({{1, 2}, {1, 2}, {1, 3}}), 2);
+  EXPECT_EQ(different({{0.0}, {-0.0}}), 2) << "in their bits";
+}
+
+TEST(Compare, FindsTheLargestDifference) {
+  EXPECT_EQ(spread({{1, 2}, {1, 2.5}, {4, 2}}), 3);
+  EXPECT_EQ(relative_error({{1, 2}, {1, 6}}, std::vector<double>{1, -4}), 10.0 / 4);
+}
+
+// Whatever the other lists hold: a comparison with NaN is false, so that the next number replaces it easily.
+TEST(Compare, NeverLosesANan) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(spread({{1, 2}, {nan, 2}, {1, 3}})));
+  EXPECT_TRUE(std::isnan(relative_error({{nan, 2}, {1, 2}}, std::vector<double>{1, 2})));
 }
 
 }  // namespace
