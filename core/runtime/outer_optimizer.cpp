@@ -1,5 +1,6 @@
 #include "core/runtime/outer_optimizer.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -60,11 +61,13 @@ class OuterOptimizer final : public WrappedOptimizer {
 
   static Part part_of(const Parameter& parameter, const RunPlan& plan) {
     const DilocoConfig& rule = plan.config.diloco;
+    // A user's own model may have more layers than the settings say.
+    const int64_t layers = plan.config.model.num_layers, layer = std::min(parameter.unit.layer, layers - 1);
     switch (parameter.unit.place) {
       case ModelUnit::Place::kFirst:
         return {0, parameter.is_expert};
       case ModelUnit::Place::kLayer:
-        return {rule.fragment_of_layer(parameter.unit.layer, plan.config.model.num_layers), parameter.is_expert};
+        return {rule.fragment_of_layer(layer, layers), parameter.is_expert};
       case ModelUnit::Place::kMtp:
       case ModelUnit::Place::kLast:
         break;

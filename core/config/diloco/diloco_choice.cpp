@@ -18,7 +18,10 @@ std::string flag(const char* name, int64_t value) {
   return "--diloco-" + std::string(name) + " " + std::to_string(value);
 }
 
-void check_times(const DilocoConfig& c) {
+void check_times(const DilocoConfig& c, int64_t layers) {
+  if (c.fragments > layers)
+    refuse("there are more fragments than layers", flag("fragments", c.fragments) + ", " + counted(layers, "layer"),
+           "at most " + std::to_string(layers), "lower --diloco-fragments");
   if (c.sync_steps % c.fragments != 0)
     refuse("the fragments do not divide the steps between two outer updates of a fragment",
            flag("sync-steps", c.sync_steps) + ", " + flag("fragments", c.fragments),
@@ -65,7 +68,7 @@ void check_order(const DeviceMesh& mesh) {
 void settle_diloco(TrainConfig& config) {
   const DilocoConfig& c = config.diloco;
   if (!c.enabled()) return;
-  check_times(c);
+  check_times(c, config.model.num_layers);
   int& groups = config.parallel.replicas;
   ParallelDims in_one_group = config.parallel;
   in_one_group.replicas = 1;
