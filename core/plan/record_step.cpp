@@ -202,11 +202,12 @@ StepRecord record_slowest(const RunPlan& plan, const ShapeWorldMaker& make_world
   return record;
 }
 
-// Between outer updates of DiLoCo.
-RunPlan without_outer_update(RunPlan plan) {
+// DiLoCo without an outer update in the recorded steps. With a delay of one step, a synchronization starts at the end
+// of the second.
+RunPlan before_outer_update(RunPlan plan, int64_t delay) {
   DilocoConfig& c = plan.config.diloco;
   c.sync_steps = (kSteps + 1) * c.fragments;
-  c.sync_delay = 0;
+  c.sync_delay = delay;
   return plan;
 }
 
@@ -215,9 +216,12 @@ StepRecord record_mean(const RunPlan& plan, const ShapeWorldMaker& make_world, c
                        Recording how, const std::vector<ReplicaDocuments>& replicas) {
   const DilocoConfig& diloco = plan.config.diloco;
   if (!diloco.enabled()) return record_slowest(plan, make_world, own, how, replicas);
-  StepRecord record = record_slowest(without_outer_update(plan), make_world, own, how, replicas);
-  const StepRecord updated = record_slowest(with_outer_update(plan), make_world, own, how, replicas);
-  record.outer_update_ns = std::max<int64_t>(updated.step_ns - record.step_ns, 0);
+  const auto recorded = [&](const RunPlan& one) { return record_slowest(one, make_world, own, how, replicas); };
+  StepRecord record = recorded(before_outer_update(plan, 0));
+  const StepRecord updated = recorded(with_outer_update(plan));
+  record.outer_update_ns = updated.step_ns - record.step_ns;
+  if (diloco.sync_delay > 0) record.outer_update_ns += recorded(before_outer_update(plan, 1)).step_ns - record.step_ns;
+  record.outer_update_ns = std::max<int64_t>(record.outer_update_ns, 0);
   record.outer_ns = record.outer_update_ns * diloco.fragments / diloco.sync_steps;
   record.step_ns += record.outer_ns;
   record.keep_fuller(updated);

@@ -105,7 +105,7 @@ def check_plan(program, seed):
     arguments = [*words(flags), "--clip-grad", "0.001", *draw_precision(draw), "--efficiency", draw.pick("datasheet", "measured")]
     estimate = program.data("train", *arguments, "--dry-run")["estimate"]
     # Outer updates of DiLoCo are averaged over the steps between them.
-    period = next((int(value) for name, value in flags if name == "--diloco-sync-steps"), 1)
+    period = next((int(flag[1]) for flag in flags if flag[0] == "--diloco-sync-steps"), 1)
     steps = program.steps(*arguments, "--train-iters", str(period + 1))[1:]
     planned, ran = estimate["virtual_step_ms"], sum(step["virtual_step_ms"] for step in steps) / period
     if abs(planned / ran - 1) > estimate["tolerance"]:
