@@ -50,7 +50,7 @@ bool shapes_the_curve(std::string_view key) {
       "train.train_iters", "train.global_batch_size", "model.dropout",    "model.attention_dropout",
       "moe.balancing",     "moe.aux_loss_coeff",      "moe.z_loss_coeff", "moe.bias_update_rate",
       "mtp.loss_weight",   "data.valid_path"};
-  return key.starts_with("optim.") || std::ranges::find(kOthers, key) != kOthers.end();
+  return key.starts_with("optim.") || key.starts_with("diloco.") || std::ranges::find(kOthers, key) != kOthers.end();
 }
 
 std::string flag_of(const std::string& key) {
