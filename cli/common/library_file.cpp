@@ -37,6 +37,19 @@ struct Library {
   std::string first_path = {}, last_path = {};  // DT_RPATH, searched before LD_LIBRARY_PATH; DT_RUNPATH, after it
 };
 
+// The text from there to the next NUL. LibTorch's tables of strings have megabytes.
+std::string text_at(const InputFile& file, uint64_t offset) {
+  constexpr size_t kPart = 256;
+  std::string out;
+  while (out.size() < kMostBytes) {
+    const auto part = read<char>(file, offset + out.size(), kPart);
+    const auto end = std::ranges::find(part, '\0');
+    out.append(part.begin(), end);
+    if (part.empty() || end != part.end()) break;
+  }
+  return out;
+}
+
 // The strings of the dynamic section, whose addresses are those in memory.
 void read_dynamic(const InputFile& file, const std::vector<Elf64_Phdr>& headers, const Elf64_Phdr& dynamic,
                   Library& out) {
@@ -45,19 +58,20 @@ void read_dynamic(const InputFile& file, const std::vector<Elf64_Phdr>& headers,
     const auto found = std::ranges::find(entries, tag, &Elf64_Dyn::d_tag);
     return found == entries.end() ? 0 : found->d_un.d_val;
   };
-  const uint64_t address = value_of(DT_STRTAB);
-  std::string strings;
-  for (const Elf64_Phdr& part : headers) {
-    if (part.p_type != PT_LOAD || address < part.p_vaddr || address - part.p_vaddr >= part.p_filesz) continue;
-    const auto all = read<char>(file, part.p_offset + (address - part.p_vaddr), value_of(DT_STRSZ));
-    strings.assign(all.begin(), all.end());
-  }
+  const uint64_t address = value_of(DT_STRTAB), bytes = value_of(DT_STRSZ);
+  const auto has_strings = [&](const Elf64_Phdr& part) {
+    return part.p_type == PT_LOAD && address >= part.p_vaddr && address - part.p_vaddr < part.p_filesz;
+  };
+  const auto part = std::ranges::find_if(headers, has_strings);
+  const auto text_of = [&](const Elf64_Dyn& entry) {
+    if (part == headers.end() || entry.d_un.d_val >= bytes) return std::string();
+    return text_at(file, part->p_offset + (address - part->p_vaddr) + entry.d_un.d_val);
+  };
   for (const Elf64_Dyn& entry : entries) {
     if (entry.d_tag == DT_NULL) break;
-    const std::string text = entry.d_un.d_val < strings.size() ? strings.c_str() + entry.d_un.d_val : "";
-    if (entry.d_tag == DT_NEEDED) out.needed.push_back(text);
-    if (entry.d_tag == DT_RPATH) out.first_path = text;
-    if (entry.d_tag == DT_RUNPATH) out.last_path = text;
+    if (entry.d_tag == DT_NEEDED) out.needed.push_back(text_of(entry));
+    if (entry.d_tag == DT_RPATH) out.first_path = text_of(entry);
+    if (entry.d_tag == DT_RUNPATH) out.last_path = text_of(entry);
   }
   if (!out.last_path.empty()) out.first_path.clear();
 }
@@ -79,14 +93,11 @@ Library read_library(const InputFile& file) {
 
 std::vector<fs::path> folders_in(const std::string& search_path, const fs::path& origin) {
   std::vector<fs::path> out;
-  for (size_t begin = 0; begin < search_path.size();) {
-    const size_t end = std::min(search_path.find(':', begin), search_path.size());
-    std::string folder = search_path.substr(begin, end - begin);
+  for (std::string& folder : split(search_path, ':')) {
     for (const std::string word : {"${ORIGIN}", "$ORIGIN"})
       if (const size_t at = folder.find(word); at != std::string::npos)
         folder.replace(at, word.size(), origin.string());
-    if (!folder.empty()) out.emplace_back(folder);
-    begin = end + 1;
+    if (!folder.empty()) out.emplace_back(std::move(folder));
   }
   return out;
 }
