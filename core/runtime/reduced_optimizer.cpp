@@ -6,6 +6,7 @@
 
 #include "core/base/injected_bug.h"
 #include "core/comm/event_now.h"
+#include "core/config/diloco/diloco_choice.h"
 #include "core/config/loss_scale_choice.h"
 #include "core/config/state_types.h"
 #include "core/live/stepper_state.h"
@@ -36,9 +37,10 @@ class ReducedOptimizer : public RankOptimizer {
         types_(state_types(plan)),
         parameters_(taken_from(model, plan)),
         clip_grad_(plan.config.clip_grad),
-        dense_(sharing(injected(InjectedBug::kDenseOverEdp) ? Axis::kEdp : ctx.replica_axis(), Axis::kDpShard,
-                       Axis::kDpReplica, plan.config.diloco.enabled())),
-        experts_(sharing(Axis::kEdp, Axis::kEdpShard, Axis::kEdpReplica, plan.config.diloco.enabled())),
+        trains_alone_(plan.gradient_groups() > 1),
+        dense_(sharing(injected(InjectedBug::kDenseOverEdp) ? Axis::kEdp : gradient_axis(plan), Axis::kDpShard,
+                       Axis::kDpReplica)),
+        experts_(sharing(expert_gradient_axis(plan), Axis::kEdpShard, Axis::kEdpReplica)),
         reducer_(of_kind(parameters_, false), ctx.comm(dense_.axis),
                  ctx.size(Axis::kTp) > 1 ? &ctx.comm(Axis::kTp) : nullptr, reducer_options(plan, dense_)),
         expert_reducer_(of_kind(parameters_, true), ctx.comm(experts_.axis), nullptr, reducer_options(plan, experts_)),
@@ -226,11 +228,9 @@ class ReducedOptimizer : public RankOptimizer {
     bool shares = true;
   };
   // HSDP: groups of neighbours shard, and their shards are all-reduced over the groups. Where a shard group has one
-  // rank (experts with few edp ranks) ranks keep whole replicas.
-  // With DiLoCo such a group is a replica, which reduces gradients alone (outer_optimizer.h).
-  Sharing sharing(Axis all, Axis shard, Axis replica, bool alone) {
-    if (alone) return {.axis = shard};
-    if (ctx_.size(replica) == 1) return {.axis = all};
+  // rank (experts with few edp ranks) ranks keep whole replicas. With DiLoCo a group reduces and shards alone.
+  Sharing sharing(Axis all, Axis shard, Axis replica) {
+    if (trains_alone_ || ctx_.size(replica) == 1) return {.axis = all};
     if (ctx_.size(shard) == 1) return {.axis = all, .shares = false};
     return {.axis = shard, .replicas = &ctx_.comm(replica)};
   }
@@ -317,6 +317,7 @@ class ReducedOptimizer : public RankOptimizer {
   StateTypes types_;
   std::vector<Parameter*> parameters_;
   double clip_grad_;
+  bool trains_alone_;  // as a DiLoCo replica (outer_optimizer.h)
   Sharing dense_, experts_;
   GradReducer reducer_;                  // over dp
   GradReducer expert_reducer_;           // over edp: the ranks that own the same experts

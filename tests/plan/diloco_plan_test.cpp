@@ -4,6 +4,7 @@
 
 #include "backends/cpu_sim/thread_world.h"
 #include "backends/meta/meta_world.h"
+#include "core/config/state_types.h"
 #include "core/plan/record_step.h"
 #include "core/runtime/engine.h"
 
@@ -59,6 +60,25 @@ TEST(DilocoPlan, TheMeanStepIsThatOfRuns) {
         << "every " << config.diloco.sync_steps << " steps, " << config.diloco.fragments << " fragments, delay "
         << config.diloco.sync_delay << ", ZeRO " << config.zero_stage << ", tp " << config.parallel.tp << ", pp "
         << config.parallel.pp;
+  }
+}
+
+// plan memory's bytes per parameter say what the outer optimizer really holds.
+TEST(DilocoPlan, TheStatesOfTheOuterOptimizerAreCounted) {
+  for (const bool bf16 : {false, true}) {
+    for (const int64_t delay : {0, 1}) {
+      TrainConfig config = config_of({.world = 2, .tp = 1, .pp = 1}, 0, {.sync_steps = 4, .sync_delay = delay});
+      config.bf16 = bf16;
+      const RunPlan plan = resolve(config);
+      const CategoryBytes with = record_step(plan, make_meta_world).ranks.at(0).after;
+      config.diloco = {};
+      const CategoryBytes without = record_step(resolve(config), make_meta_world).ranks.at(0).after;
+      constexpr auto kStates = static_cast<size_t>(MemoryCategory::kOptimizer);
+      constexpr auto kWeights = static_cast<size_t>(MemoryCategory::kParameters);
+      const StateTypes types = state_types(plan);
+      EXPECT_EQ(with[kStates] - without[kStates], types.outer_bytes() * without[kWeights] / types.param_bytes())
+          << "bf16 " << bf16 << ", delay " << delay;
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-// Which ranks form a DiLoCo replica. Thread rule: pure functions.
+// Which ranks form a DiLoCo replica, and over which ranks gradients are reduced. Thread rule: pure functions.
 #pragma once
 #include "core/config/train_config.h"
 
