@@ -17,10 +17,10 @@ struct Block {
   int device = 0;
 };
 
-// Twice the same addresses: those of the GPUs, where nothing is, and those where the host has the bytes.
+// Addresses of the GPUs, where nothing is, and as many behind them, where the host has the bytes.
 class Memory {
  public:
-  Memory() : gpu_(reserved(PROT_NONE)), host_(reserved(PROT_READ | PROT_WRITE)) {}
+  Memory() : gpu_(reserved()), host_(gpu_ + kSpace) { ::mprotect(host_, kSpace, PROT_READ | PROT_WRITE); }
 
   void* allocate(size_t bytes, int device) {
     const size_t size = (bytes + kPage - 1) / kPage * kPage;
@@ -60,8 +60,9 @@ class Memory {
   }
 
  private:
-  static char* reserved(int protection) {
-    return static_cast<char*>(::mmap(nullptr, kSpace, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  static char* reserved() {
+    constexpr int kHow = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    return static_cast<char*>(::mmap(nullptr, 2 * kSpace, PROT_NONE, kHow, -1, 0));
   }
 
   char *const gpu_, *const host_;

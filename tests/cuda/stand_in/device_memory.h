@@ -10,7 +10,8 @@ void* allocate_device_memory(size_t bytes, int device);  // null: there is none 
 // `idle`: the device that has no work left. Memory of others, which their streams may still use, stays as it is until
 // they free something themselves: LibTorch's allocator gives back what it keeps of all devices at once.
 void free_device_memory(void* address, int idle);
-// Where the host has what is at a GPU's address; other addresses are the host's own.
+// Where the host has what is at a GPU's address; other addresses are the host's own. The two differ by a multiple of
+// 2^32: a number of 32 bits is the same afterwards, whatever the unused bits next to it are.
 void* on_host(void* address);
 inline const void* on_host(const void* address) { return on_host(const_cast<void*>(address)); }
 

@@ -14,7 +14,8 @@
 namespace ranklab::stand_in {
 
 // The same task with the host's address of each word that is an address of a GPU. No number, and no two of them
-// together, looks like such an address: its upper 17 bits are 0 and its other bits are not.
+// together, looks like such an address: its upper 17 bits are 0 and its other bits are not. A short number and the
+// unused bits behind it may look like one, and on_host() leaves the number.
 template <typename Task>
 Task there(Task task) {
   static_assert(std::is_trivially_copyable_v<Task> && sizeof(Task) % sizeof(void*) == 0);
