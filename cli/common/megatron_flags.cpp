@@ -58,7 +58,6 @@ constexpr MegatronFlag kFlags[] = {
     {"--overlap-p2p-communication-warmup-flush", 0, kNoEffect},
     {"--ddp-num-buckets", 1, kNoEffect},
     {"--ddp-pad-buckets-for-high-nccl-busbw", 0, kNoEffect},
-    {"--microbatch-group-size-per-virtual-pipeline-stage", 1, kLeftOut, "groups have as many microbatches as ranks"},
     {"--delay-wgrad-compute", 0, kLeftOut, "weight gradients follow the others; schedules such as zb-h1 separate them"},
     {"--use-tp-pp-dp-mapping", 0, kSet, "parallel.order=tp-cp-ep-pp-dp"},
     {"--tp-comm-overlap", 0, kLeftOut, "tensor-parallel collectives do not overlap with their matrix products"},

@@ -167,6 +167,11 @@ void add_request(CommandLine& app, Arguments& a) {
   app.add_option("--vpp,--num-virtual-stages-per-pipeline-rank", o.num_chunks,
                  "pipeline stages per rank, for interleaved-1f1b and looped-bfs (default 2)")
       ->type_name("V");
+  app.add_option(
+         "--microbatch-group-size-per-virtual-pipeline-stage,--microbatch-group-size-per-vp-stage", o.group_size,
+         "interleaved-1f1b: microbatches that pass one stage of a rank before its next one begins (default 0: the "
+         "fewest possible, one per rank if that divides them)")
+      ->type_name("N");
   app.add_option("--f", o.costs.f, "time of a microbatch's forward on a rank, any unit")->capture_default_str();
   app.add_option("--b", o.costs.b, "time of its input gradient")->capture_default_str();
   app.add_option("--w", o.costs.w, "time of its weight gradient")->capture_default_str();

@@ -40,7 +40,8 @@ Schedule named(const std::string& name, const ScheduleOptions& options, const Sc
   return make_schedule(name,
                        {.num_ranks = options.num_ranks.value_or(kDefaultRanks),
                         .num_microbatches = options.num_microbatches.value_or(kDefaultMicrobatches),
-                        .num_chunks = options.num_chunks.value_or(chunks)},
+                        .num_chunks = options.num_chunks.value_or(chunks),
+                        .group_size = options.group_size},
                        costs);
 }
 
@@ -94,6 +95,11 @@ LoadedSchedule load_schedule(const std::string& what, const ScheduleOptions& opt
     loaded.schedule = std::move(loaded.file->schedule);
     check_agrees(what, "--pp", options.num_ranks, loaded.schedule.num_ranks());
     check_agrees(what, "--num-microbatches", options.num_microbatches, loaded.schedule.num_microbatches);
+    check_agrees(what, "--vpp", options.num_chunks, loaded.schedule.chain_length / loaded.schedule.num_ranks());
+    RANKLAB_CHECK(options.group_size == 0, ErrorKind::kInvalidArgument, .where = what,
+                  .what = "--microbatch-group-size-per-virtual-pipeline-stage makes a schedule, and this is one",
+                  .got = std::to_string(options.group_size), .want = "the name of a schedule",
+                  .fix = "leave it out: the file already has its order");
     loaded.known = known_costs(loaded.schedule, options);
     loaded.costs = costs_of_rank(options, loaded.known);
   }

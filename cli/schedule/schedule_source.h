@@ -17,6 +17,7 @@ struct ScheduleOptions {
   std::optional<int> num_ranks;  // 4 if not given
   std::optional<int> num_microbatches;
   std::optional<int> num_chunks;
+  int group_size = 0;  // 0: the fewest possible
   // The values of --f, --b, --w, --c. W needs as much of an activation as in the 14.6B model of Qi et al. (arXiv
   // 2401.10241, appendix). If it needed all of it, a search within a memory limit would place W where they fit and not
   // where ranks are idle.

@@ -58,6 +58,8 @@ std::vector<IdleRow> make_idle_rows() {
   add({"parallel.cp_sizes"}, "--cp-comm-type a2a+p2p with --cp above 1", [](const RunPlan& p) {
     return p.mesh.size(Axis::kCp) > 1 && p.config.context_split.uses(ContextExchange::kAllToAllP2p);
   });
+  add({"parallel.microbatch_group_size_per_vp_stage"}, "--pipeline-schedule interleaved-1f1b with --vpp above 1",
+      [](const RunPlan& p) { return p.schedule.name == "interleaved-1f1b" && p.config.virtual_stages > 1; });
   add({"data.eod_token"}, "--reset-attention-mask, --reset-position-ids or --eod-mask-loss",
       [](const RunPlan& p) { return p.config.documents.any(); });
   add({"sim.software"}, "--efficiency measured", [](const RunPlan& p) { return p.profile.kernels != nullptr; });

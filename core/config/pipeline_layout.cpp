@@ -134,10 +134,12 @@ Schedule resolve_schedule(const TrainConfig& c, int64_t num_microbatches) {
   // More stages per rank: what --vpp means in Megatron-LM, where it turns 1F1B into interleaved 1F1B.
   const bool interleave = c.pipeline_schedule == "1f1b" && c.virtual_stages > 1;
   const std::string name = interleave ? "interleaved-1f1b" : c.pipeline_schedule;
+  const int64_t group = name == "interleaved-1f1b" && c.virtual_stages > 1 ? c.microbatch_group : 0;
   try {
     return make_schedule(name, {.num_ranks = c.parallel.pp,
                                 .num_microbatches = static_cast<int>(num_microbatches),
-                                .num_chunks = static_cast<int>(c.virtual_stages)});
+                                .num_chunks = static_cast<int>(c.virtual_stages),
+                                .group_size = static_cast<int>(group)});
   } catch (const Error& error) {  // a schedule does not know which setting requested it
     ErrorText text = error.text();
     text.where = "config";

@@ -88,6 +88,7 @@ struct TrainConfig {
   // Pipeline.
   std::string pipeline_schedule = "1f1b";  // a name of schedules.h, or a CSV file
   int64_t virtual_stages = 1;              // stages per rank, where the schedule lets the user choose
+  int64_t microbatch_group = 0;            // of interleaved 1F1B (ScheduleRequest::group_size); 0: the fewest possible
   // layers of each stage: "2,2,3,1", or "even"; empty: balanced by work (pipeline_layout.h)
   std::string pipeline_layout;
 

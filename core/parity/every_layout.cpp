@@ -53,6 +53,7 @@ std::vector<TrainConfig> every_layout(const TrainConfig& config) {
     TrainConfig c = config;
     c.parallel = split;
     c.virtual_stages = 1;
+    c.microbatch_group = 0;
     c.pipeline_layout.clear();
     c.micro_batch_size = 0;
     c.num_microbatches = 0;

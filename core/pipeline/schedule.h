@@ -54,6 +54,8 @@ struct ScheduleRequest {
   int num_ranks = 1;
   int num_microbatches = 1;
   int num_chunks = 1;  // stages per rank (virtual pipeline size), where the schedule lets the caller choose
+  // Interleaved 1F1B: microbatches that pass one stage of a rank before its next one begins; 0: the fewest possible.
+  int group_size = 0;
 };
 
 // Time of one microbatch on one rank (all its stages together), in any unit. b + w is the full backward. c is the

@@ -39,6 +39,10 @@ void check_request(const ScheduleKind& kind, const ScheduleRequest& request) {
                 .what = "this schedule decides itself how many stages a rank holds",
                 .got = std::to_string(request.num_chunks) + " stages a rank", .want = std::to_string(kind.chunks),
                 .fix = "leave --vpp out, or use interleaved-1f1b or looped-bfs");
+  RANKLAB_CHECK(request.group_size == 0 || kind.make == make_interleaved_1f1b, ErrorKind::kInvalidArgument,
+                .where = std::string("schedule ") + kind.name, .what = "this schedule has no groups of microbatches",
+                .got = "--microbatch-group-size-per-virtual-pipeline-stage " + std::to_string(request.group_size),
+                .want = "interleaved-1f1b", .fix = "leave it out, or use interleaved-1f1b");
   const int64_t chunks = kind.chunks == 0 ? request.num_chunks : kind.chunks;
   const int64_t cells = chunks * request.num_ranks * request.num_microbatches;
   RANKLAB_CHECK(cells <= kMostCells, ErrorKind::kInvalidArgument, .where = std::string("schedule ") + kind.name,

@@ -30,6 +30,10 @@ const ScheduleKind& find_schedule_kind(const std::string& name);
 // (with both sizes and the nearest legal ones). Only schedules that are searched use `costs`.
 Schedule make_schedule(const std::string& name, const ScheduleRequest& request, const ScheduleCosts& costs = {});
 
+// Whether interleaved 1F1B can have groups of this size (ScheduleRequest::group_size). Smaller ones would have passed
+// the last rank before the first rank has its next stage's input, so that ranks would idle in the middle of a step.
+bool is_interleaved_group(int group, int num_ranks, int num_microbatches);
+
 Schedule make_gpipe(const ScheduleRequest& request, const ScheduleCosts& costs);
 Schedule make_1f1b(const ScheduleRequest& request, const ScheduleCosts& costs);
 Schedule make_interleaved_1f1b(const ScheduleRequest& request, const ScheduleCosts& costs);

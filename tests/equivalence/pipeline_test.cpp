@@ -86,6 +86,19 @@ TEST(Pipeline, SeveralStagesARankEqualOneRank) {
   }
 }
 
+// Of 8 microbatches: all of them, and groups of which the last one is smaller.
+TEST(Pipeline, LargerGroupsOfInterleavedStagesEqualOneRank) {
+  TrainConfig config = pipeline_config();
+  config.model.num_layers = 8;
+  const TrainingRecord want = reference(config);
+  for (const auto& [pp, group] : {std::pair{2, 3}, {2, 6}, {4, 8}, {3, 5}}) {
+    SCOPED_TRACE(testing::Message() << "pp " << pp << ", groups of " << group);
+    TrainConfig cut = with_pipeline(config, "interleaved-1f1b", pp, 2);
+    cut.microbatch_group = group;
+    expect_same_training(record_training(cut), want, bits());
+  }
+}
+
 TEST(Pipeline, ComposesWithTensorSequenceAndDataParallelism) {
   for (const auto& [dp, tp, sp] :
        {std::tuple{1, 2, false}, std::tuple{1, 2, true}, std::tuple{2, 1, false}, std::tuple{2, 2, true}}) {

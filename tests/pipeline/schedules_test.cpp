@@ -78,10 +78,8 @@ TEST(Schedules, ClosedFormsWithoutLatency) {
         EXPECT_NEAR(bubble("zb-h2", {p, m, 1}, c), (p - 1) * (c.f + c.b - 2 * c.w), kTiny) << p << " " << m;
       }
       for (int v = 1; v <= 4; ++v) {
-        if (m % p == 0) {
-          EXPECT_NEAR(bubble("interleaved-1f1b", {p, m, v}, c), (p - 1) * whole / v, kTiny);
-        }
         if (m >= p) {
+          EXPECT_NEAR(bubble("interleaved-1f1b", {p, m, v}, c), (p - 1) * whole / v, kTiny) << p << m << v;
           EXPECT_NEAR(bubble("looped-bfs", {p, m, v}, c), (p - 1) * whole / v, kTiny);
         }
       }
@@ -249,6 +247,56 @@ TEST(Schedules, PeakActivations) {
   }
 }
 
+// As Megatron-LM orders them (get_schedule_table() of megatron/core/pipeline_parallel/schedules.py): the last group of
+// a step may be smaller.
+TEST(Schedules, InterleavedGroupsPassAStageTogether) {
+  const auto passes = [](const Schedule& schedule, ActionKind kind) {
+    std::string text;
+    for (const Action& action : schedule.ranks[0])
+      if (action.kind == kind) text += std::to_string(action.stage) + "." + std::to_string(action.microbatch) + " ";
+    return text;
+  };
+  const Schedule schedule = make_schedule("interleaved-1f1b", {2, 5, 2, 3});
+  EXPECT_EQ(passes(schedule, ActionKind::kF), "0.0 0.1 0.2 2.0 2.1 2.2 0.3 0.4 2.3 2.4 ");
+  EXPECT_EQ(passes(schedule, ActionKind::kBW), "2.0 2.1 2.2 0.0 0.1 0.2 2.3 2.4 0.3 0.4 ");
+}
+
+TEST(Schedules, LargerGroupsHaveTheSameBubbleAndMoreInMemory) {
+  for (int p = 2; p <= 5; ++p) {
+    for (int m = p; m <= 4 * p; ++m) {
+      for (const int v : {2, 3}) {
+        for (int group = 1; group <= m; ++group) {
+          if (!is_interleaved_group(group, p, m)) continue;
+          SCOPED_TRACE(testing::Message() << p << " ranks, " << m << " microbatches, groups of " << group);
+          const ScheduleRequest request{p, m, v, group};
+          EXPECT_THAT(verify_schedule(make_schedule("interleaved-1f1b", request)).problems, testing::IsEmpty());
+          EXPECT_NEAR(bubble("interleaved-1f1b", request, kUneven), (p - 1) * (kUneven.f + kUneven.b + kUneven.w) / v,
+                      kTiny);
+          const std::vector<double> chunks = peaks("interleaved-1f1b", request);
+          for (int i = 0; i < p; ++i)
+            EXPECT_LE(chunks[static_cast<size_t>(i)] * v,
+                      std::min(m * v, 2 * (p - i - 1) + (v - 1) * group + 1) + kTiny);
+        }
+      }
+    }
+  }
+}
+
+// With fewer microbatches than ranks they are one group, as in PyTorch's ScheduleInterleaved1F1B.
+TEST(Schedules, InterleavedTakesAnyNumberOfMicrobatches) {
+  for (int p = 1; p <= 8; ++p) {
+    for (int m = 1; m <= 20; ++m) {
+      const ScheduleProof proof = verify_schedule(make_schedule("interleaved-1f1b", {p, m, 2}));
+      EXPECT_THAT(proof.problems, testing::IsEmpty()) << p << " ranks, " << m << " microbatches";
+    }
+  }
+  const auto actions = [](int m, int group) { return make_schedule("interleaved-1f1b", {4, m, 2, group}).ranks; };
+  EXPECT_EQ(actions(8, 0), actions(8, 4));
+  EXPECT_EQ(actions(10, 0), actions(10, 5));
+  EXPECT_EQ(actions(9, 0), actions(9, 5));
+  EXPECT_EQ(actions(7, 0), actions(7, 7));
+}
+
 void expect_refused(const std::string& name, const ScheduleRequest& request, const std::vector<std::string>& parts) {
   try {
     make_schedule(name, request);
@@ -267,7 +315,12 @@ TEST(Schedules, RefusalsNameTheNumbersAndTheNearestLegalOnes) {
   expect_refused("interleaved-1f1b", {4, 8, 65}, {"--vpp", "got 65", "1 to 64"});
   expect_refused("1f1b", {4, 8, 2}, {"--vpp", "2 stages a rank", "interleaved-1f1b"});
   expect_refused("zb-v", {4, 8, 3}, {"--vpp", "3 stages a rank", "want 2"});
-  expect_refused("interleaved-1f1b", {4, 10, 2}, {"10 microbatches, 4 ranks", "8 or 12"});
+  expect_refused("interleaved-1f1b", {4, 10, 2, 7}, {"groups of 7, 10 microbatches, 4 ranks", "groups of 6 or 10"});
+  expect_refused("interleaved-1f1b", {4, 8, 2, 3}, {"groups of 3", "want groups of 4;"});
+  expect_refused("interleaved-1f1b", {4, 3, 2, 4}, {"groups of 4, 3 microbatches", "want groups of 3;"});
+  expect_refused("interleaved-1f1b", {4, 8, 2, -1}, {"groups of -1", "want groups of 4;"});
+  expect_refused("looped-bfs", {4, 8, 2, 4},
+                 {"--microbatch-group-size-per-virtual-pipeline-stage 4", "interleaved-1f1b"});
   expect_refused("dualpipe", {3, 8, 1}, {"3 ranks", "2 or 4", "dualpipe-v"});
   expect_refused("dualpipe", {4, 9, 1}, {"9 microbatches, 4 ranks", "8 or 10"});
   expect_refused("dualpipe-v", {4, 7, 1}, {"7 microbatches, 4 ranks", "8 or more"});

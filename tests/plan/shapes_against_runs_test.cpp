@@ -191,17 +191,19 @@ void expect_recorded(TrainConfig c, const std::string& what) {
 }
 
 TEST(Schedules, AreRecordedAsTheyRunWithManyMicrobatches) {
-  for (const ScheduleKind& kind : schedule_kinds()) {
-    SCOPED_TRACE(kind.name);
+  const auto check = [](const ScheduleKind& kind, int64_t group) {
     TrainConfig c = tiny_config(4, 1);
     c.model.num_layers = 8;
     c.parallel.pp = 4;
     c.pipeline_schedule = kind.name;
     if (kind.chunks == 0) c.virtual_stages = 2;
+    c.microbatch_group = group;
     c.micro_batch_size = 1;
     c.global_batch_size = 24;
-    expect_recorded(c, kind.name);
-  }
+    expect_recorded(c, std::string(kind.name) + ", groups of " + std::to_string(group));
+  };
+  for (const ScheduleKind& kind : schedule_kinds()) check(kind, 0);
+  check(find_schedule_kind("interleaved-1f1b"), 10);  // and a last one of 4
 }
 
 // What data-parallel ranks do with each microbatch, or with the last one alone.

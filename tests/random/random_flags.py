@@ -287,6 +287,16 @@ def draw_layout(draw, layers, heads, experts):
     return dp
 
 
+def with_groups(draw, flags, microbatches):
+    """Interleaved stages, at times with larger groups of microbatches than their schedule chooses."""
+    values = {name: rest for name, *rest in flags}
+    if values.get("--pipeline-schedule") != ["interleaved-1f1b"] or not draw.chance(0.5):
+        return flags
+    pp = int(values["--pp"][0])
+    groups = [g for g in range(pp, microbatches + 1) if microbatches % g == 0 or microbatches % g >= pp]
+    return [*flags, ["--microbatch-group-size-per-virtual-pipeline-stage", str(draw.pick(*groups))]] if groups else flags
+
+
 def with_diloco(draw, flags, replicas):
     """Replicas instead of groups that shard."""
     fragments, interval = draw.pick(1, 1, 2), draw.pick(1, 2, 3)

@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 
-from random_flags import Draw, draw_layout, draw_model, scaled, with_diloco, words
+from random_flags import Draw, draw_layout, draw_model, scaled, with_diloco, with_groups, words
 
 REFUSED = 2  # the program's exit code for settings that do not fit together
 MOST_DRAWS = 40
@@ -69,7 +69,9 @@ def drawn(seed):
     draw.add("--gbs", dp * sequences * microbatches)
     flags, apart = [*draw.flags, ["--mock-data"], ["--seed", str(seed)]], Draw(-1 - seed)
     replicas = [number for number in (2, 3, 4) if dp % number == 0]
-    return draw, with_diloco(apart, flags, apart.pick(*replicas)) if replicas and apart.chance(0.25) else flags
+    if replicas and apart.chance(0.25):
+        flags = with_diloco(apart, flags, apart.pick(*replicas))
+    return draw, with_groups(apart, flags, microbatches)
 
 
 def draw_precision(draw):

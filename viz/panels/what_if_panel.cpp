@@ -56,13 +56,15 @@ bool field(const char* words, double& value, double low, double high, const char
 
 constexpr int kMostRanks = 32, kMostMicrobatches = 128, kMostChunks = 8;
 
-bool lets_choose_chunks(const std::string& name) { return name == "interleaved-1f1b" || name == "looped-bfs"; }
+constexpr const char* kGrouped = "interleaved-1f1b";
+bool lets_choose_chunks(const std::string& name) { return name == kGrouped || name == "looped-bfs"; }
 
 WhatIfResult evaluate(const std::string& name, ScheduleRequest request, const ScheduleCosts& costs) {
   WhatIfResult result;
   result.name = name;
   try {
     if (!lets_choose_chunks(name)) request.num_chunks = 1;
+    if (name != kGrouped || request.num_chunks == 1) request.group_size = 0;
     const Schedule schedule = make_schedule(name, request, costs);
     const PipelineTimeline line = simulate(schedule, costs);
     const ScheduleProof proof = verify_schedule(schedule, costs.weight_grad_memory);
@@ -134,6 +136,10 @@ void WhatIfPanel::fields() {
   bool changed = field("ranks", r.num_ranks, 1, kMostRanks, "p, pipeline ranks: drag, or double-click to type");
   changed |= field("microbatches", r.num_microbatches, 1, kMostMicrobatches, "m, microbatches of a step");
   changed |= field("stages a rank", r.num_chunks, 1, kMostChunks, "v, for interleaved-1f1b and looped-bfs");
+  changed |=
+      field("group", r.group_size, 0, kMostMicrobatches,
+            "microbatches that pass one stage of a rank before its next one begins, for interleaved-1f1b; 0: the "
+            "fewest possible");
   const double largest = std::max({4.0, c.f * 2, c.b * 2, c.w * 2});
   changed |= field("F", c.f, 0.05, largest, "time of a microbatch's forward on a rank");
   changed |= field("B", c.b, 0.05, largest, "time of its input gradient; BW = B + W");
@@ -190,6 +196,8 @@ std::vector<std::string> WhatIfPanel::train_arguments(const WhatIfResult& result
   words.insert(words.end(), {std::to_string(std::max(result.stages, 4)), "--mbs", "1", "--gbs", m});
   words.insert(words.end(), {"--num-microbatches", m, "--pipeline-schedule", result.name});
   if (lets_choose_chunks(result.name)) words.insert(words.end(), {"--vpp", std::to_string(r.num_chunks)});
+  if (result.name == kGrouped && r.num_chunks > 1 && r.group_size > 0)
+    words.insert(words.end(), {"--microbatch-group-size-per-virtual-pipeline-stage", std::to_string(r.group_size)});
   words.insert(words.end(), {"--train-iters", "3"});
   return words;
 }

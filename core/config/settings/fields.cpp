@@ -6,6 +6,7 @@
 #include "core/config/device_choice.h"
 #include "core/config/settings/field_makers.h"
 #include "core/config/sharding.h"
+#include "core/pipeline/schedules.h"
 #include "core/sim/what_if.h"
 
 namespace ranklab {
@@ -48,6 +49,11 @@ void add_parallel(FieldRows& rows) {
   rows.number("parallel.vpp", {"--num-virtual-stages-per-pipeline-rank", "--vpp"},
               "pipeline stages per rank (more than 1: interleaved-1f1b, looped-bfs)", RANKLAB_FIELD(virtual_stages),
               count(1));
+  rows.number("parallel.microbatch_group_size_per_vp_stage",
+              {"--microbatch-group-size-per-virtual-pipeline-stage", "--microbatch-group-size-per-vp-stage"},
+              "interleaved 1F1B: microbatches that pass one stage of a rank before its next one begins (0: the fewest "
+              "possible, one per rank if that divides them)",
+              RANKLAB_FIELD(microbatch_group), within(0, kMostMicrobatches));
   rows.text("parallel.pipeline_schedule", {"--pipeline-schedule"},
             "pipeline schedule: a name (ranklab schedule list) or a CSV file", RANKLAB_FIELD(pipeline_schedule));
   rows.text("parallel.pipeline_layout", {"--pipeline-layout", "--pipeline-model-parallel-layout"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/text.h"
+#include "core/pipeline/schedules.h"
 
 namespace ranklab {
 namespace {
@@ -30,7 +31,10 @@ bool divides(const TrainConfig& c, const LayoutChoice& l) {
   const auto splits = [&](const RecurrenceHeads& recurrence) { return recurrence.heads % (int64_t{l.tp} * l.cp) == 0; };
   if (!std::ranges::all_of(m.recurrences(), splits)) return false;
   if (int64_t{l.pp} * l.virtual_stages > m.num_layers) return false;
-  if (l.virtual_stages > 1 && (microbatches % l.pp != 0 || m.num_layers % (l.pp * l.virtual_stages) != 0)) return false;
+  if (l.virtual_stages > 1 && m.num_layers % (l.pp * l.virtual_stages) != 0) return false;
+  const auto group = static_cast<int>(c.microbatch_group);  // 0: as the schedule chooses
+  if (l.virtual_stages > 1 && group > 0 && !is_interleaved_group(group, l.pp, static_cast<int>(microbatches)))
+    return false;
   if (l.cp > 1 && m.seq_length % (int64_t{2} * l.cp * l.tp) != 0) return false;
   if (m.moe.enabled() && (m.moe.num_experts % l.ep != 0 || (dp * l.cp * l.tp) % l.ep != 0)) return false;
   return l.zero_stage < 3 || l.pp == 1;

@@ -30,6 +30,20 @@ TEST(RunSchedule, IsWhatTheTraceRan) {
   }
 }
 
+TEST(RunSchedule, KnowsTheGroupsOfInterleavedStages) {
+  for (const int group : {0, 5, 10}) {
+    const ScheduleRequest request{.num_ranks = 4, .num_microbatches = 10, .num_chunks = 3, .group_size = group};
+    const auto run = run_schedule(schedule_store(make_schedule("interleaved-1f1b", request), ScheduleCosts{}));
+    ASSERT_TRUE(run.has_value());
+    EXPECT_EQ(run->request.group_size, group == 0 ? 5 : group);
+  }
+  for (const char* name : {"1f1b", "zb-v", "dualpipe", "dualpipe-v"}) {
+    const auto run = run_schedule(schedule_store(make_schedule(name, {4, 10}), ScheduleCosts{}));
+    ASSERT_TRUE(run.has_value());
+    EXPECT_EQ(run->request.group_size, 0) << name;
+  }
+}
+
 TEST(RunSchedule, OfARunWithoutAPipelineIsOneRank) {
   Tracer tracer(0, "");
   for (const int microbatch : {0, 1}) {

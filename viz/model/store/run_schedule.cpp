@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include "core/pipeline/schedules.h"
+
 namespace ranklab::viz {
 
 namespace {
@@ -26,6 +28,29 @@ std::set<int> whole_steps(const TraceStore& store, size_t rank_index) {
   return steps;
 }
 
+// How many microbatches pass the first stage of a rank before its next one begins.
+class FirstGroup {
+ public:
+  void forward(int stage) {
+    if (count_ == 0) stage_ = stage;
+    over_ = over_ || stage != stage_;
+    if (!over_) ++count_;
+  }
+  int stage() const { return stage_; }
+  int count() const { return count_; }
+
+ private:
+  int stage_ = -1, count_ = 0;
+  bool over_ = false;
+};
+
+// Of a run whose ranks hold stages in a loop, as interleaved 1F1B does; else 0.
+int group_size(const FirstGroup& of_stage_0, const std::set<int>& its_stages, const ScheduleRequest& request) {
+  if (request.num_chunks == 1 || !its_stages.contains(request.num_ranks)) return 0;
+  const int count = of_stage_0.count();
+  return is_interleaved_group(count, request.num_ranks, request.num_microbatches) ? count : 0;
+}
+
 }  // namespace
 
 std::optional<RunSchedule> run_schedule(const TraceStore& store) {
@@ -33,10 +58,13 @@ std::optional<RunSchedule> run_schedule(const TraceStore& store) {
   std::set<int> stages, microbatches;
   std::set<std::set<int>> ranks;  // which stages a rank has: one set for each pipeline rank
   int64_t message_ns = 0, messages = 0, rank_steps = 0;
+  FirstGroup of_stage_0;
+  std::set<int> beside_stage_0;
   for (size_t r = 0; r < store.traces().size(); ++r) {
     const RankTrace& trace = store.trace(r);
     const std::set<int> whole = whole_steps(store, r);
     std::set<int> own, steps;
+    FirstGroup group;
     for (const Event& event : trace.events) {
       if (event.step >= 0 && !whole.contains(event.step)) continue;
       const int64_t length = std::max<int64_t>(0, end_ns(event, store.clock()) - begin_ns(event, store.clock()));
@@ -46,6 +74,7 @@ std::optional<RunSchedule> run_schedule(const TraceStore& store) {
       }
       if (event.kind != EventKind::kCompute || event.microbatch < 0) continue;
       ns[trace.names[event.name]] += length;
+      if (trace.names[event.name] == "F") group.forward(event.stage);
       own.insert(std::max(event.stage, 0));  // runs without a pipeline do not name a stage
       microbatches.insert(event.microbatch);
       steps.insert(event.step);
@@ -54,6 +83,10 @@ std::optional<RunSchedule> run_schedule(const TraceStore& store) {
     rank_steps += static_cast<int64_t>(steps.size());
     stages.insert(own.begin(), own.end());
     ranks.insert(own);
+    if (group.stage() == 0) {
+      of_stage_0 = group;
+      beside_stage_0 = own;
+    }
   }
   if (stages.empty() || microbatches.empty()) return {};
   const double passes = static_cast<double>(rank_steps * static_cast<int64_t>(microbatches.size()));
@@ -65,6 +98,7 @@ std::optional<RunSchedule> run_schedule(const TraceStore& store) {
   out.request.num_ranks = static_cast<int>(ranks.size());
   out.request.num_microbatches = static_cast<int>(microbatches.size());
   out.request.num_chunks = std::max(1, static_cast<int>(stages.size() / ranks.size()));
+  out.request.group_size = group_size(of_stage_0, beside_stage_0, out.request);
   out.costs.f = 1;
   out.costs.b = std::max((mean("B") + bw / 2) / f, 0.05);
   out.costs.w = (mean("W") + bw / 2) / f;

@@ -1,5 +1,5 @@
-// The pipeline of a traced run, as input for schedules of the same size: the number of ranks, microbatches and stages
-// per rank, and what its actions cost. Cost: O(events). Thread rule: pure.
+// The pipeline of a traced run, as input for schedules of the same size: the number of ranks, microbatches, stages per
+// rank and microbatches a group, and what its actions cost. Cost: O(events). Thread rule: pure.
 #pragma once
 #include <optional>
 
