@@ -70,7 +70,6 @@ constexpr MegatronFlag kFlags[] = {
     {"--moe-router-dtype", 1, kNoEffect},
     {"--moe-pad-expert-input-to-capacity", 0, kLeftOut, "experts compute the tokens they have, without padding"},
     {"--moe-token-drop-policy", 1, kRead},
-    {"--moe-shared-expert-overlap", 0, kLeftOut, "shared experts do not overlap with the exchange of tokens"},
     {"--moe-enable-deepep", 0, kSet, "parallel.moe_dispatcher=dedup"},
     {"--moe-flex-dispatcher-backend", 1, kNoEffect},
     {"--moe-flex-dispatcher-num-sms", 1, kNoEffect},

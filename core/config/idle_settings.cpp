@@ -8,6 +8,7 @@
 #include "core/config/settings/sources.h"
 #include "core/config/sharding.h"
 #include "core/precision/precision_policy.h"
+#include "core/spec/moe_dispatcher_names.h"
 #include "core/spec/presets.h"
 
 namespace ranklab {
@@ -53,6 +54,13 @@ std::vector<IdleRow> make_idle_rows() {
   };
   add({"moe.", "parallel.moe_dispatcher"}, "models with experts (--num-experts, or a preset that has them)",
       [](const RunPlan& p) { return p.config.model.moe.enabled(); });
+  add({"parallel.moe_shared_expert_overlap"},
+      "models with shared experts (--moe-shared-expert-intermediate-size), whose tokens a collective sends (--ep above "
+      "1, another dispatcher than rdep)",
+      [](const RunPlan& p) {
+        const bool sends = p.mesh.size(Axis::kEp) > 1 && !dispatcher_text(p.config.moe_dispatcher)->writes_to_peers;
+        return p.config.model.moe.shared_ffn_hidden_size > 0 && sends;
+      });
   add({"parallel.cp_comm_type", "parallel.cp_balance"}, "--cp above 1",
       [](const RunPlan& p) { return p.mesh.size(Axis::kCp) > 1; });
   add({"parallel.cp_sizes"}, "--cp-comm-type a2a+p2p with --cp above 1", [](const RunPlan& p) {

@@ -15,6 +15,7 @@ TrainConfig on_one_rank(TrainConfig c) {
   c.pipeline_layout.clear();
   c.moe_dispatcher = plain.moe_dispatcher;
   c.overlap_moe = false;
+  c.overlap_shared_experts = false;
   c.zero_stage = 0;
   c.use_distributed_optimizer = false;
   c.sharding_strategy = plain.sharding_strategy;

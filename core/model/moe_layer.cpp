@@ -4,6 +4,7 @@
 
 #include "core/base/injected_bug.h"
 #include "core/model/experts.h"
+#include "core/model/layer_stack.h"
 #include "core/model/module_use.h"
 #include "core/nn/router.h"
 #include "core/parallel/expert/balance_loss.h"
@@ -58,10 +59,14 @@ class MoeLayer : public MlpLayer {
       return routing.weights_TK;
     });
     std::unique_ptr<ExpertTrip> trip;
+    at::Tensor shared;
+    WorkBeside compute_shared([&] { shared = shared_output(x, context); });
+    const bool overlaps = shared_ != nullptr && moe_context_.overlap_shared;
     const at::Tensor read_TL = latent_down_ ? (*latent_down_)(x, context.tokens).flatten(0, 1) : tokens_TH;
     uses_.dispatch(context, read_TL, [&] {
       const at::Tensor sent_TH = moe_.weigh_inputs ? weighed(read_TL, routing) : read_TL;
-      trip = moe_context_.dispatcher->dispatch(round_rows(sent_TH, moe_context_.wire), routing);
+      trip = moe_context_.dispatcher->dispatch(round_rows(sent_TH, moe_context_.wire), routing,
+                                               overlaps ? &compute_shared : nullptr);
       return trip->rows();
     });
     const at::Tensor outputs = uses_.experts(context, trip->rows(), [&] {
@@ -74,7 +79,9 @@ class MoeLayer : public MlpLayer {
       return trip->combine(outputs).view({x.normed.size(0), x.normed.size(1), -1});
     });
     if (latent_up_) routed = (*latent_up_)(routed, context.tokens);
-    return shared_ ? routed + shared_output(x, context) : routed;
+    if (!shared_) return routed;
+    compute_shared.do_it();
+    return routed + shared;
   }
 
  private:
@@ -198,16 +205,16 @@ class MoeLayer : public MlpLayer {
 
 }  // namespace
 
-MoeContext::MoeContext(const ModelConfig& config, RankContext& rank, const std::string& dispatcher_name,
-                       const TensorPrecision& wire_precision)
+MoeContext::MoeContext(const ModelConfig& config, RankContext& rank, const LayeredOptions& options)
     : rank_context(rank),
-      dispatcher(make_dispatcher(dispatcher_name, {.ep = &rank.comm(Axis::kEp),
-                                                   .num_experts = config.moe.num_experts,
-                                                   .moe = config.moe,
-                                                   .gpus_per_node = rank.gpus_per_node(),
-                                                   .wire = wire_precision})),
+      dispatcher(make_dispatcher(options.moe_dispatcher, {.ep = &rank.comm(Axis::kEp),
+                                                          .num_experts = config.moe.num_experts,
+                                                          .moe = config.moe,
+                                                          .gpus_per_node = rank.gpus_per_node(),
+                                                          .wire = options.quantization.dispatch})),
       book(config, rank),
-      wire(wire_precision) {}
+      wire(options.quantization.dispatch),
+      overlap_shared(options.overlap_shared_experts) {}
 
 std::unique_ptr<MlpLayer> make_moe_layer(const ModuleScope& scope, const ModelConfig& config, int64_t layer,
                                          MoeContext& context, TensorParallel tp, ContextParallel cp) {

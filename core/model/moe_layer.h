@@ -17,15 +17,17 @@
 
 namespace ranklab {
 
+struct LayeredOptions;
+
 // What all MoE layers of a model share. The rank context must outlive it.
 struct MoeContext {
   RankContext& rank_context;
   std::unique_ptr<TokenDispatcher> dispatcher;
   ExpertBook book;
   TensorPrecision wire;  // precision of tokens sent to experts
+  bool overlap_shared;   // compute shared experts while tokens are sent to the others
 
-  MoeContext(const ModelConfig& config, RankContext& rank, const std::string& dispatcher_name,
-             const TensorPrecision& wire_precision = {});
+  MoeContext(const ModelConfig& config, RankContext& rank, const LayeredOptions& options);
 };
 
 // `layer`: its index in the model, for the statistics in MoeContext::book.

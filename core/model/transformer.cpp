@@ -59,8 +59,7 @@ class Transformer : public LayerStack {
         mtp_apart_(stack.options.mtp_part >= 0),
         predict_use_(model_["head"]["predict"]) {
     const LayeredOptions& options = stack.options;
-    if (config.moe.enabled())
-      moe_ = std::make_unique<MoeContext>(config, stack.context, options.moe_dispatcher, options.quantization.dispatch);
+    if (config.moe.enabled()) moe_ = std::make_unique<MoeContext>(config, stack.context, options);
     if (options.notes_max_logits) max_logits_.emplace(config, stack.context, options.dtype);
     // The angles of late positions need more than the 8 significant bits of bf16 or the 11 of fp16.
     const bool narrow = options.dtype == at::kBFloat16 || options.dtype == at::kHalf;

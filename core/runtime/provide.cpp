@@ -104,6 +104,7 @@ LayeredOptions layered_options(const RankContext& ctx, const RunPlan& plan) {
           .seed = plan.config.seed,
           .dtype = scalar_type(plan.config.element_dtype()),
           .moe_dispatcher = plan.config.moe_dispatcher,
+          .overlap_shared_experts = plan.config.overlap_shared_experts,
           .recompute = recompute_policy(plan.config),
           .context = plan.config.context_split,
           .quantization = quantization_settings(plan),

@@ -155,6 +155,45 @@ TEST(ExpertPipelines, SplitBackwardAndBothCopiesOfDualPipe) {
   }
 }
 
+// Shared experts while tokens are sent to the others: both in forward and in backward.
+TEST(SharedExpertOverlap, SameNumbersLessExposed) {
+  for (const char* dispatcher : {"alltoall", "allgather", "dedup"}) {
+    for (const int tp : {1, 2}) {
+      SCOPED_TRACE(testing::Message() << dispatcher << ", tp " << tp);
+      TrainConfig config = expert_config("deepseek_experts");
+      config.moe_dispatcher = dispatcher;
+      config.parallel = {.world = 4, .tp = tp, .ep = 4};
+      const TrainingRecord plain = record_training(config);
+      config.overlap_shared_experts = true;
+      const TrainingRecord hidden = record_training(config);
+      expect_same_training(hidden, plain, kRounding);
+      EXPECT_LT(hidden.steps[1].exposed_comm_fraction, plain.steps[1].exposed_comm_fraction);
+      EXPECT_LT(hidden.steps[1].virtual_step_ms, plain.steps[1].virtual_step_ms);
+    }
+  }
+}
+
+TEST(SharedExpertOverlap, HidesTransfersOfBothDirections) {
+  TrainConfig config = expert_config("deepseek_experts");
+  config.parallel = {.world = 4, .ep = 4};
+  config.overlap_shared_experts = true;
+  const TrainingRecord record = record_training(config);
+  const auto share_exposed = [&](Purpose purpose) {
+    double length = 0, exposed = 0;
+    for (const RankTrace& trace : record.traces) {
+      for (const Event& event : trace.events) {
+        if (event.kind != EventKind::kCollective || event.purpose != purpose) continue;
+        length += static_cast<double>(event.virtual_end_ns - event.virtual_begin_ns);
+        exposed += static_cast<double>(event.virtual_exposed_ns);
+      }
+    }
+    return exposed / length;
+  };
+  EXPECT_LT(share_exposed(Purpose::kDispatch), 0.9);
+  EXPECT_LT(share_exposed(Purpose::kDispatchGrad), 0.9);
+  EXPECT_GT(share_exposed(Purpose::kCombine), 0.99) << "which nothing hides";
+}
+
 // Dispatch and combine behind the compute of another microbatch: the same bits, less exposed communication.
 TEST(ExpertOverlap, SameBitsLessExposed) {
   for (const auto& [pp, schedule] : {std::pair{1, "1f1b"}, std::pair{2, "1f1b"}, std::pair{2, "dualpipe-v"}}) {

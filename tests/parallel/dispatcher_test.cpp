@@ -142,6 +142,40 @@ TEST_P(Dispatchers, EqualExpertsWhereTheTokenIs) {
   }
 }
 
+// The work's gradients meet those of the tokens, as a shared expert's do.
+TEST_P(Dispatchers, LeaveTimeForOtherWorkOnceAndChangeNothing) {
+  const DispatchCase c = dispatch_cases().front();
+  for (const int ranks : {1, 4}) {
+    run_ranks({.world = ranks, .ep = ranks}, [&](RankContext& context) {
+      Communicator& ep = context.comm(Axis::kEp);
+      const auto dispatcher =
+          make_dispatcher(GetParam(), {.ep = &ep, .num_experts = kDispatchExperts, .gpus_per_node = 2});
+      const auto run = [&](const Leaves& leaves, bool meanwhile) {
+        int times = 0;
+        at::Tensor other;
+        WorkBeside work([&] {
+          other = leaves.tokens.sin();
+          ++times;
+        });
+        const auto trip =
+            dispatcher->dispatch(leaves.tokens, make_routing(c, ep.rank(), leaves), meanwhile ? &work : nullptr);
+        EXPECT_EQ(times, meanwhile && ranks > 1 && GetParam() != "rdep" ? 1 : 0);
+        const at::Tensor own = run_experts(*trip, leaves.scales, ep.rank() * kDispatchExperts / ranks);
+        const at::Tensor out = trip->combine(own);
+        work.do_it();
+        EXPECT_EQ(times, 1);
+        backward_of(out + other);
+        return out.detach() + other.detach();
+      };
+      const Leaves plain = make_leaves(c, ep.rank()), beside = make_leaves(c, ep.rank());
+      EXPECT_TRUE(run(plain, false).equal(run(beside, true)));
+      EXPECT_LT(error(grad_of(plain.tokens), grad_of(beside.tokens)), 1e-12);
+      EXPECT_TRUE(grad_of(plain.weights).equal(grad_of(beside.weights)));
+      EXPECT_TRUE(grad_of(plain.scales).equal(grad_of(beside.scales)));
+    });
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Dispatchers, ::testing::ValuesIn(dispatcher_names()),
                          [](const auto& row) { return row.param; });
 

@@ -287,6 +287,12 @@ def draw_layout(draw, layers, heads, experts):
     return dp
 
 
+def with_shared_expert_overlap(draw, flags):
+    names = {flag[0] for flag in flags}
+    wanted = {"--ep", "--moe-shared-expert-intermediate-size"} <= names and draw.chance(0.5)
+    return [*flags, ["--moe-shared-expert-overlap"]] if wanted else flags
+
+
 def with_groups(draw, flags, microbatches):
     """Interleaved stages, at times with larger groups of microbatches than their schedule chooses."""
     values = {name: rest for name, *rest in flags}

@@ -284,6 +284,8 @@ void add_experts(FieldRows& rows) {
   rows.text("parallel.moe_dispatcher", {"--moe-token-dispatcher-type"},
             "how tokens are sent to their experts (ranklab list dispatchers)", RANKLAB_FIELD(moe_dispatcher),
             moe_dispatcher_names());
+  rows.flag("parallel.moe_shared_expert_overlap", {"--moe-shared-expert-overlap"},
+            "compute shared experts while tokens are sent to the others", RANKLAB_FIELD(overlap_shared_experts));
   rows.flag("parallel.overlap_moe", {"--overlap-moe-expert-parallel-comm"},
             "overlap dispatch and combine of one microbatch with the compute of another", RANKLAB_FIELD(overlap_moe));
   rows.number("mtp.num_layers", {"--mtp-num-layers"},

@@ -19,12 +19,13 @@ std::vector<int64_t> token_counts(Communicator& ep, const at::Tensor& tokens_TH)
 
 class AllGatherTrip : public ExpertTrip {
  public:
-  AllGatherTrip(Communicator& ep, const TensorPrecision& wire, const at::Tensor& tokens_TH, const Routing& routing)
+  AllGatherTrip(Communicator& ep, const TensorPrecision& wire, const at::Tensor& tokens_TH, const Routing& routing,
+                WorkBeside* beside)
       : ep_(ep),
         rank_rows_(token_counts(ep, tokens_TH)),
         columns_(tokens_TH.scalar_type(), routing),
         own_(unpack_tokens(gather_rows(pack_tokens(tokens_TH, routing, columns_), ep, rank_rows_,
-                                       dispatch_exchange({wire, tokens_TH.size(1)})),
+                                       dispatch_exchange({wire, tokens_TH.size(1)}), beside),
                            columns_),
              routing.num_experts / ep.size() * ep.rank(), routing.num_experts / ep.size(), routing.experts_TK.numel()) {
     counts_ = own_.counts();
@@ -45,8 +46,9 @@ class AllGatherTrip : public ExpertTrip {
 class AllGatherDispatcher : public TokenDispatcher {
  public:
   explicit AllGatherDispatcher(const DispatcherContext& context) : ep_(*context.ep), wire_(context.wire) {}
-  std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) override {
-    return std::make_unique<AllGatherTrip>(ep_, wire_, tokens_TH, routing);
+  std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing,
+                                       WorkBeside* beside) override {
+    return std::make_unique<AllGatherTrip>(ep_, wire_, tokens_TH, routing, beside);
   }
 
  private:

@@ -18,8 +18,9 @@ int64_t sum(const std::vector<int64_t>& counts, size_t begin, size_t length) {
 
 class AllToAllTrip : public ExpertTrip {
  public:
-  AllToAllTrip(Communicator& ep, const TensorPrecision& wire, const at::Tensor& tokens_TH, const Routing& routing)
-      : AllToAllTrip(ep, wire, tokens_TH, routing, order_by_expert(routing, ep)) {}
+  AllToAllTrip(Communicator& ep, const TensorPrecision& wire, const at::Tensor& tokens_TH, const Routing& routing,
+               WorkBeside* beside)
+      : AllToAllTrip(ep, wire, tokens_TH, routing, order_by_expert(routing, ep), beside) {}
 
   at::Tensor combine(const at::Tensor& outputs_NH) override {
     at::Tensor outputs = outputs_NH;
@@ -29,7 +30,7 @@ class AllToAllTrip : public ExpertTrip {
 
  private:
   AllToAllTrip(Communicator& ep, const TensorPrecision& wire, const at::Tensor& tokens_TH, const Routing& routing,
-               const SharedOrder& order)
+               const SharedOrder& order, WorkBeside* beside)
       : ep_(ep), routing_(routing), order_(order.own) {
     const size_t own = static_cast<size_t>(routing.num_experts / ep.size());
     const size_t first = own * static_cast<size_t>(ep.rank());
@@ -47,7 +48,7 @@ class AllToAllTrip : public ExpertTrip {
     }
     const at::Tensor token_M = order_.flat_M.floor_divide(routing.experts_TK.size(1));
     rows_NH_ = exchange_rows(tokens_TH.index_select(0, token_M), ep_, send_rows_, recv_rows_,
-                             dispatch_exchange({wire, tokens_TH.size(1)}));
+                             dispatch_exchange({wire, tokens_TH.size(1)}), beside);
     if (ep_.size() == 1 || own == 1) return;  // the rows arrive sorted by expert
     by_expert_N_ = expert_major(arriving, tokens_TH.options());
     rows_NH_ = rows_NH_.index_select(0, by_expert_N_);
@@ -63,8 +64,9 @@ class AllToAllTrip : public ExpertTrip {
 class AllToAllDispatcher : public TokenDispatcher {
  public:
   explicit AllToAllDispatcher(const DispatcherContext& context) : ep_(*context.ep), wire_(context.wire) {}
-  std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) override {
-    return std::make_unique<AllToAllTrip>(ep_, wire_, tokens_TH, routing);
+  std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing,
+                                       WorkBeside* beside) override {
+    return std::make_unique<AllToAllTrip>(ep_, wire_, tokens_TH, routing, beside);
   }
 
  private:

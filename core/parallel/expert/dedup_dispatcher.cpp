@@ -39,14 +39,15 @@ UnknownHops unknown_hops(const MoeConfig& moe, const NodeHops& hops, const Commu
 class DedupTrip : public ExpertTrip {
  public:
   DedupTrip(Communicator& ep, const NodeHops& hops, const UnknownHops& unknown, const TensorPrecision& wire,
-            const at::Tensor& tokens_TH, const Routing& routing)
+            const at::Tensor& tokens_TH, const Routing& routing, WorkBeside* beside)
       : ep_(ep),
         hops_(hops),
         own_experts_(routing.num_experts / ep.size()),
         columns_(tokens_TH.scalar_type(), routing) {
-    const Carrier carrier = [&ep](const at::Tensor& rows, const std::vector<int64_t>& sent,
-                                  std::vector<int64_t>& received,
-                                  ExchangePurpose purpose) { return exchange_rows(rows, ep, sent, received, purpose); };
+    const Carrier carrier = [&ep, beside](const at::Tensor& rows, const std::vector<int64_t>& sent,
+                                          std::vector<int64_t>& received, ExchangePurpose purpose) {
+      return exchange_rows(rows, ep, sent, received, purpose, purpose.forward == Purpose::kDispatch ? beside : nullptr);
+    };
     device_ = tokens_TH.device();
     at::Tensor packed = pack_tokens(tokens_TH, routing, columns_), experts = named_experts(routing);
     Onward to_nodes, to_ranks;
@@ -117,8 +118,9 @@ class DedupDispatcher : public TokenDispatcher {
         hops_(context.ep->group(), context.gpus_per_node),
         unknown_(unknown_hops(context.moe, hops_, ep_)),
         wire_(context.wire) {}
-  std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) override {
-    return std::make_unique<DedupTrip>(ep_, hops_, unknown_, wire_, tokens_TH, routing);
+  std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing,
+                                       WorkBeside* beside) override {
+    return std::make_unique<DedupTrip>(ep_, hops_, unknown_, wire_, tokens_TH, routing, beside);
   }
 
  private:

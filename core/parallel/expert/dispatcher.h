@@ -15,6 +15,7 @@
 #include "core/comm/peer_memory.h"
 #include "core/parallel/expert/routing.h"
 #include "core/parallel/expert/token_spread.h"
+#include "core/parallel/expert/work_beside.h"
 #include "core/precision/tensor_precision.h"
 
 namespace ranklab {
@@ -38,7 +39,10 @@ class ExpertTrip {
 class TokenDispatcher {
  public:
   virtual ~TokenDispatcher() = default;
-  virtual std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) = 0;
+  // `beside` (null: none): may be done while the first tokens are on their way; the caller does it afterwards where no
+  // transfer left time for it.
+  virtual std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing,
+                                               WorkBeside* beside = nullptr) = 0;
 };
 
 struct DispatcherContext {

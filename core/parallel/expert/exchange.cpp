@@ -7,6 +7,7 @@
 #include "core/comm/purpose.h"
 #include "core/nn/custom_function.h"
 #include "core/parallel/expert/host_numbers.h"
+#include "core/parallel/expert/transfer_beside.h"
 #include "core/parallel/interleave.h"
 #include "core/parallel/saved_group.h"
 #include "core/sim/aten.h"
@@ -102,16 +103,29 @@ struct RowsOfAll : CustomFunction<RowsOfAll<kThere, kBack>> {
 using Gather = RowsOfAll<&all_gather, &reduce_scatter>;
 using Reduce = RowsOfAll<&reduce_scatter, &all_gather>;
 
+bool overlaps(const WorkBeside* beside) { return beside != nullptr && !beside->done() && !is_interleaved(); }
+
 }  // namespace
 
 at::Tensor exchange_rows(const at::Tensor& x, Communicator& group, const std::vector<int64_t>& send_rows,
-                         const std::vector<int64_t>& recv_rows, ExchangePurpose purpose) {
-  return group.size() == 1 ? x : Exchange::apply(x, group, send_rows, recv_rows, purpose);
+                         const std::vector<int64_t>& recv_rows, ExchangePurpose purpose, WorkBeside* beside) {
+  if (group.size() == 1) return x;
+  if (!overlaps(beside)) return Exchange::apply(x, group, send_rows, recv_rows, purpose);
+  const auto post = [&group](const std::vector<int64_t>& sent, const std::vector<int64_t>& received) {
+    return [&group, sent, received](const at::Tensor& rows) { return group.all_to_all_async(rows, sent, received); };
+  };
+  return transfer_beside(x, {.there = post(send_rows, recv_rows), .back = post(recv_rows, send_rows)}, purpose,
+                         *beside);
 }
 
 at::Tensor gather_rows(const at::Tensor& x, Communicator& group, const std::vector<int64_t>& rows,
-                       ExchangePurpose purpose) {
-  return group.size() == 1 ? x : Gather::apply(x, group, rows, purpose);
+                       ExchangePurpose purpose, WorkBeside* beside) {
+  if (group.size() == 1) return x;
+  if (!overlaps(beside) || injected(InjectedBug::kGatherBackwardSlices)) return Gather::apply(x, group, rows, purpose);
+  const TransferCalls calls{
+      .there = [&group, rows](const at::Tensor& sent) { return group.all_gather_async(sent, rows); },
+      .back = [&group, rows](const at::Tensor& g) { return group.reduce_scatter_async(g, ReduceOp::kSum, rows); }};
+  return transfer_beside(x, calls, purpose, *beside);
 }
 
 at::Tensor reduce_rows(const at::Tensor& x, Communicator& group, const std::vector<int64_t>& rows,

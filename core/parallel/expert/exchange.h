@@ -8,6 +8,7 @@
 
 #include "core/comm/communicator.h"
 #include "core/parallel/expert/wire_rows.h"
+#include "core/parallel/expert/work_beside.h"
 
 namespace ranklab {
 
@@ -21,13 +22,16 @@ inline ExchangePurpose dispatch_exchange(const WireFormat& wire) {
   return {Purpose::kDispatch, Purpose::kDispatchGrad, wire};
 }
 
+// `beside` (null: none): done, unless it already is, while the rows are on their way; in backward, its gradients are
+// computed while the gradients of the rows are. Pieces that are interleaved (interleave.h) have better to do meanwhile.
+
 // An all-to-all of rows, with the numbers of rows sent to and received from each group rank (both empty: equal parts);
 // backward sends the gradients the other way.
 at::Tensor exchange_rows(const at::Tensor& x, Communicator& group, const std::vector<int64_t>& send_rows,
-                         const std::vector<int64_t>& recv_rows, ExchangePurpose purpose);
+                         const std::vector<int64_t>& recv_rows, ExchangePurpose purpose, WorkBeside* beside = nullptr);
 // All members' rows, in group order; backward is the reduce_scatter.
 at::Tensor gather_rows(const at::Tensor& x, Communicator& group, const std::vector<int64_t>& rows,
-                       ExchangePurpose purpose);
+                       ExchangePurpose purpose, WorkBeside* beside = nullptr);
 // The sum over members of this rank's rows; backward is the all_gather.
 at::Tensor reduce_rows(const at::Tensor& x, Communicator& group, const std::vector<int64_t>& rows,
                        ExchangePurpose purpose);

@@ -174,7 +174,8 @@ class RdepDispatcher : public TokenDispatcher {
                   .got = ep_.group().label(), .want = "ranks that are threads of one process",
                   .fix = "--moe-token-dispatcher-type alltoall, or run without a launcher");
   }
-  std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) override {
+  std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing,
+                                       WorkBeside* /*beside*/) override {  // ranks write; nothing is in flight
     return std::make_unique<RdepTrip>(ep_, memory_.get(), unknown_, wire_, tokens_TH, routing);
   }
 

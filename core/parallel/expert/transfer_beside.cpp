@@ -1,0 +1,79 @@
+#include "core/parallel/expert/transfer_beside.h"
+
+#include <utility>
+
+#include "core/comm/purpose.h"
+#include "core/nn/custom_function.h"
+#include "core/sim/aten.h"
+
+namespace ranklab {
+namespace {
+
+struct Transfer : torch::CustomClassHolder {
+  Transfer(TransferCalls its_calls, ExchangePurpose its_purpose) : calls(std::move(its_calls)), purpose(its_purpose) {}
+
+  void post(const at::Tensor& rows) {
+    width = rows.size(1);
+    type = rows.scalar_type();
+    const PurposeScope scope(purpose.forward);
+    in_flight = calls.there(purpose.wire.packs() ? to_wire(rows, purpose.wire) : rows);
+  }
+  at::Tensor arrived() {
+    const at::Tensor rows = wait();
+    return purpose.wire.packs() ? from_wire(rows, purpose.wire, width, type) : rows;
+  }
+  void post_back(const at::Tensor& grad) {
+    const PurposeScope scope(purpose.backward);
+    in_flight = calls.back(grad);
+  }
+  at::Tensor wait() { return std::exchange(in_flight, nullptr)->wait(); }
+
+  TransferCalls calls;
+  ExchangePurpose purpose;
+  WorkPtr in_flight = nullptr;
+  int64_t width = 0;
+  at::ScalarType type = at::kFloat;
+};
+using TransferPtr = c10::intrusive_ptr<Transfer>;
+
+void keep(AutogradContext* ctx, const TransferPtr& transfer) {
+  ctx->saved_data["transfer"] = c10::IValue::make_capsule(transfer);
+}
+Transfer& kept(AutogradContext* ctx) { return static_cast<Transfer&>(*ctx->saved_data["transfer"].toCapsule()); }
+
+// What connects the two nodes: the rows are not there yet.
+at::Tensor nothing_like(const at::Tensor& x) { return at::empty({0}, x.options()); }
+
+struct Posted : CustomFunction<Posted> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, const TransferPtr& transfer) {
+    keep(ctx, transfer);
+    transfer->post(rows);
+    return nothing_like(rows);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& /*nothing*/) {
+    return {kept(ctx).wait(), {}};
+  }
+};
+
+struct Arrived : CustomFunction<Arrived> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& /*nothing*/, const TransferPtr& transfer) {
+    keep(ctx, transfer);
+    return transfer->arrived();
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    kept(ctx).post_back(grads[0]);
+    return {nothing_like(grads[0]), {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor transfer_beside(const at::Tensor& rows, const TransferCalls& calls, const ExchangePurpose& purpose,
+                           WorkBeside& beside) {
+  const auto transfer = c10::make_intrusive<Transfer>(calls, purpose);
+  const at::Tensor posted = Posted::apply(rows, transfer);
+  beside.do_it();
+  return Arrived::apply(posted, transfer);
+}
+
+}  // namespace ranklab
