@@ -73,7 +73,7 @@ struct Notes {
   std::map<int, RankRecord> ranks;
 };
 
-// Only the last step is measured.
+// The first step is not measured.
 void note_begin(StepContext& c, Notes& notes) {
   const std::lock_guard lock(notes.mutex);
   if (c.step == kSteps - 1) notes.steps.try_emplace(c.ctx.global_rank(), c.ctx);
@@ -120,16 +120,20 @@ int64_t nanoseconds(double ns) {
   return std::llround(ns);
 }
 
-// Adds costs that the clocks of a few ranks do not show: collectives slow down concurrent compute, updated parameters
-// are handed out one by one, and thousands of GPUs wait for the slowest one.
-void add_what_clocks_lack(StepRecord& record, const RunPlan& plan) {
+// By how much concurrent collectives slow down a step's compute.
+double hidden_ns(const StepRecord& record, const RunPlan& plan) {
   double hidden = 0;  // of all ranks; pipeline messages occupy SMs only briefly
   for (const RankRecord& rank : record.ranks)
     for (const auto& [axis, busy] : rank.traffic.busy_ns)
       if (axis != Axis::kPp)
         hidden += std::max(0.0, static_cast<double>(busy - rank.time.exposed_ns[static_cast<size_t>(axis)]));
-  record.hidden_ns = nanoseconds(plan.profile.software.terms.beside * hidden /
-                                 static_cast<double>(std::max<size_t>(record.ranks.size(), 1)));
+  return plan.profile.software.terms.beside * hidden / static_cast<double>(std::max<size_t>(record.ranks.size(), 1));
+}
+
+// Adds costs that the clocks of a few ranks do not show: collectives slow down concurrent compute, updated parameters
+// are handed out one by one, and thousands of GPUs wait for the slowest one.
+StepRecord with_what_clocks_lack(StepRecord record, const RunPlan& plan) {
+  record.hidden_ns = nanoseconds(hidden_ns(record, plan));
   record.step_ns += record.hidden_ns;
   for (const RankRecord& rank : record.ranks)
     record.pieces_ns = std::max(record.pieces_ns, nanoseconds(1e3 * rank.pieces_us));
@@ -137,23 +141,24 @@ void add_what_clocks_lack(StepRecord& record, const RunPlan& plan) {
   const double slowest = slowest_share(plan.profile, plan.mesh.world_size());
   record.slowest_ns = nanoseconds(slowest * static_cast<double>(record.step_ns));
   record.step_ns += record.slowest_ns;
+  return record;
 }
 
 // How a step is recorded.
 struct Recording {
   FirstStep first = FirstStep::kShort;
   RepeatedCalls calls = RepeatedCalls::kCounted;
+  int64_t steps = 1;  // measured together, after the first
 };
 
-StepRecord record_with(const RunPlan& plan, std::shared_ptr<World> world, const RuntimeComponents& own,
-                       RepeatedCalls calls) {
+StepRecord record_with(const RunPlan& plan, std::shared_ptr<World> world, const RuntimeComponents& own, Recording how) {
   const auto notes = std::make_shared<Notes>();
-  RuntimeComponents parts = with_repeated_passes(on_shapes(own, std::move(world)), calls);
+  RuntimeComponents parts = with_repeated_passes(on_shapes(own, std::move(world)), how.calls);
   parts.schedule_selector =
       before_each_step(parts.schedule_selector, [notes](StepContext& c) { note_begin(c, *notes); });
   RuntimeEngine engine(std::move(parts), plan);
   engine.set_finale([&](StepContext& c) { note_end(c, *notes); });
-  StepRecord record{.traces = engine.fit(kSteps).traces};
+  StepRecord record{.traces = engine.fit(kSteps - 1 + how.steps).traces};
   for (auto& [rank, kept] : notes->ranks) record.ranks.push_back(std::move(kept));
   record.step_ns = record.latest(&RankTime::end_ns) - record.latest(&RankTime::begin_ns);
   return record;
@@ -180,14 +185,14 @@ StepParts parts_of(const StepRecord& record) {
 
 StepRecord record_slowest(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
                           Recording how, const std::vector<ReplicaDocuments>& replicas) {
-  const RunPlan recorded = plan_to_record(plan);
+  RunPlan recorded = plan_to_record(plan);
+  recorded.config.trace_step_start += how.steps - 1;
+  recorded.config.trace_step_end += how.steps - 1;
   const bool shortly = how.first == FirstStep::kShort && may_begin_short(recorded);
   StepRecord record;
   StepParts slowest{};  // maximum of each part; may come from different ranks
   for (const StandIns& stand_in : stand_ins_to_record(recorded, make_world, own, replicas)) {
-    const auto record_of = [&](const RunPlan& whole) {
-      return record_with(whole, make_world(stand_in), own, how.calls);
-    };
+    const auto record_of = [&](const RunPlan& whole) { return record_with(whole, make_world(stand_in), own, how); };
     StepRecord one = record_of(shortly ? with_short_first_step(recorded) : recorded);
     if (shortly && !has_steady_offsets(one)) one = record_of(recorded);
     const StepParts parts = parts_of(one);
@@ -198,34 +203,52 @@ StepRecord record_slowest(const RunPlan& plan, const ShapeWorldMaker& make_world
     if (!one.ranks.empty()) record.keep_fuller(one);  // the slowest rank need not be the fullest
   }
   record.step_ns = std::accumulate(slowest.begin(), slowest.end(), int64_t{0});
-  add_what_clocks_lack(record, recorded);
   return record;
 }
 
-// DiLoCo without an outer update in the recorded steps. With a delay of one step, a synchronization starts at the end
-// of the second.
-RunPlan before_outer_update(RunPlan plan, int64_t delay) {
+// DiLoCo without an outer update in the recorded steps, nor the start of one.
+RunPlan before_outer_update(RunPlan plan) {
   DilocoConfig& c = plan.config.diloco;
   c.sync_steps = (kSteps + 1) * c.fragments;
-  c.sync_delay = delay;
+  c.sync_delay = 0;
   return plan;
 }
 
-// DiLoCo's outer updates are averaged over the steps between them. Fragments count as equal.
+// DiLoCo with as few steps between outer updates as the effects of one take: the start of a synchronization, the
+// update, and the step after it, in which the stages that had nothing to update need not wait for the others.
+RunPlan with_frequent_updates(RunPlan plan) {
+  DilocoConfig& c = plan.config.diloco;
+  const int64_t delay = std::min<int64_t>(c.sync_delay, 1), interval = std::min(c.interval(), delay + 2);
+  c.sync_delay = delay;
+  c.sync_steps = interval * c.fragments;
+  return plan;
+}
+
+// DiLoCo's outer updates are averaged over the steps between them. Fragments differ: the first has the embedding, the
+// last the head, and each delays the pipeline stages that hold its layers. So each is updated once, up to a number that
+// keeps plans fast.
 StepRecord record_mean(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
                        Recording how, const std::vector<ReplicaDocuments>& replicas) {
+  constexpr int64_t kMostFragments = 8;
   const DilocoConfig& diloco = plan.config.diloco;
-  if (!diloco.enabled()) return record_slowest(plan, make_world, own, how, replicas);
-  const auto recorded = [&](const RunPlan& one) { return record_slowest(one, make_world, own, how, replicas); };
-  StepRecord record = recorded(before_outer_update(plan, 0));
-  const StepRecord updated = recorded(with_outer_update(plan));
-  record.outer_update_ns = updated.step_ns - record.step_ns;
-  if (diloco.sync_delay > 0) record.outer_update_ns += recorded(before_outer_update(plan, 1)).step_ns - record.step_ns;
-  record.outer_update_ns = std::max<int64_t>(record.outer_update_ns, 0);
+  const auto recorded = [&](const RunPlan& one, Recording form) {
+    return record_slowest(one, make_world, own, form, replicas);
+  };
+  if (!diloco.enabled()) return with_what_clocks_lack(recorded(plan, how), plan);
+  StepRecord record = recorded(before_outer_update(plan), how);
+  const StepRecord updated = recorded(with_outer_update(plan), how);
+  const RunPlan frequent = with_frequent_updates(plan);
+  const int64_t fragments = std::min(diloco.fragments, kMostFragments);
+  const int64_t steps = frequent.config.diloco.interval() * fragments;
+  const StepRecord cycle = recorded(frequent, {.first = FirstStep::kWhole, .steps = steps});
+  const double update_ns =
+      static_cast<double>(cycle.step_ns - steps * record.step_ns) / static_cast<double>(fragments) +
+      hidden_ns(updated, plan) - hidden_ns(record, plan);
+  record.outer_update_ns = nanoseconds(std::max(update_ns, 0.0));
   record.outer_ns = record.outer_update_ns * diloco.fragments / diloco.sync_steps;
   record.step_ns += record.outer_ns;
   record.keep_fuller(updated);
-  return record;
+  return with_what_clocks_lack(std::move(record), plan);
 }
 
 }  // namespace

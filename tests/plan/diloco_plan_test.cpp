@@ -52,7 +52,11 @@ TEST(DilocoPlan, TheMeanStepIsThatOfRuns) {
         config_of({.world = 4, .tp = 1, .pp = 1}, 1, {.sync_steps = 3, .replicas = 2}),
         config_of({.world = 4, .tp = 1, .pp = 1}, 3, {.sync_steps = 3, .replicas = 2}),
         config_of(two, 0, {.sync_steps = 4, .sync_delay = 1}), config_of(two, 0, {.sync_steps = 4, .fragments = 2}),
-        config_of(two, 0, {.sync_steps = 8, .fragments = 4, .sync_delay = 1, .update_alpha = 0.5})}) {
+        config_of(two, 0, {.sync_steps = 8, .fragments = 4, .sync_delay = 1, .update_alpha = 0.5}),
+        // A fragment's update delays the stages that have its layers.
+        config_of({.world = 4, .tp = 1, .pp = 2}, 0, {.sync_steps = 4, .fragments = 2, .sync_delay = 1}),
+        config_of({.world = 4, .tp = 1, .pp = 2}, 0, {.sync_steps = 2, .fragments = 2}),
+        config_of({.world = 8, .tp = 1, .pp = 4}, 0, {.sync_steps = 4, .fragments = 4})}) {
     const StepRecord plan = record_step(resolve(config), make_meta_world);
     const double run_ns = mean_step_ns(config);
     EXPECT_GT(plan.outer_update_ns, 0);
