@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "core/base/files/unfinished_path.h"
@@ -23,7 +24,7 @@ class TemporaryFolder {
  private:
   pid_t owner_;
   std::filesystem::path path_;
-  UnfinishedPath unfinished_;
+  std::optional<UnfinishedPath> unfinished_;
 };
 
 }  // namespace ranklab
