@@ -9,10 +9,11 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <thread>
 
 #include "core/config/settings/fields.h"
+#include "tests/cli/default_signals.h"
 #include "tests/cli/ranklab_program.h"
+#include "tests/eventually.h"
 
 namespace ranklab {
 namespace {
@@ -205,16 +206,17 @@ TEST_F(Cli, AnInterruptFinishesTheStepAndKeepsTheTrace) {
       std::string(RANKLAB_BINARY) + " " + kTinyTrain + "--train-iters 1000000 --eval-interval 0" + log_dir();
   const pid_t child = ::fork();
   if (child == 0) {
+    use_default_signals();
     std::freopen((directory_ / "out.txt").c_str(), "w", stdout);
     std::freopen((directory_ / "out.txt").c_str(), "a", stderr);
     ::execl("/bin/sh", "sh", "-c", ("exec " + command).c_str(), nullptr);
     ::_exit(127);
   }
-  for (int i = 0; i < 600; ++i) {  // until it trains
+  const bool trains = eventually([&] {
     std::error_code ignored;
-    if (fs::file_size(directory_ / "log.txt", ignored) > 20 && !ignored) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
+    return fs::file_size(directory_ / "log.txt", ignored) > 20 && !ignored;
+  });
+  EXPECT_TRUE(trains);
   ::kill(child, SIGINT);
   int status = 0;
   ::waitpid(child, &status, 0);

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/cli/default_signals.h"
 #include "tests/cli/run_program.h"
 #include "tests/eventually.h"
 #include "tests/fair_clock.h"
@@ -53,6 +54,7 @@ class Interrupt : public testing::Test {
     const pid_t pid = ::fork();
     if (pid > 0) running_.insert(pid);
     if (pid != 0) return pid;
+    use_default_signals();
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);

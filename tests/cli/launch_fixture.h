@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/cli/default_signals.h"
 #include "tests/cli/run_program.h"
 #include "tests/eventually.h"
 #include "tests/fair_clock.h"
@@ -87,6 +88,7 @@ class Launch : public testing::Test {
     const std::string out = folder(name + ".txt");
     const pid_t child = ::fork();
     if (child == 0) {
+      use_default_signals();
       const int file = ::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
       ::dup2(file, STDOUT_FILENO);
       ::dup2(file, STDERR_FILENO);
