@@ -203,6 +203,16 @@ int64_t first_layer(const RunPlan& plan, int part) {
   return std::accumulate(plan.stage_layers.begin(), plan.stage_layers.begin() + part, int64_t{0});
 }
 
+std::vector<int64_t> layers_of_rank(const RunPlan& plan, int pp_rank) {
+  std::vector<int64_t> layers;
+  for (const int stage : plan.schedule.stages_of(pp_rank)) {
+    const int part = plan.schedule.part(stage);
+    const int64_t first = first_layer(plan, part);
+    for (int64_t i = 0; i < plan.stage_layers[static_cast<size_t>(part)]; ++i) layers.push_back(first + i);
+  }
+  return layers;
+}
+
 std::vector<int> pipeline_holders(const RunPlan& plan, const ModelUnit& unit) {
   const Schedule& s = plan.schedule;
   return ranks_holding(s, [&](int part) {

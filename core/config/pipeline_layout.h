@@ -32,6 +32,8 @@ std::vector<int> ranks_holding(const Schedule& schedule, const std::function<boo
 bool holds_layers_twice(const Schedule& schedule);
 
 int64_t first_layer(const RunPlan& plan, int part);
+// The layers of a pipeline rank's stages, without MTP modules.
+std::vector<int64_t> layers_of_rank(const RunPlan& plan, int pp_rank);
 // The pipeline ranks that hold this unit of the model, ascending.
 std::vector<int> pipeline_holders(const RunPlan& plan, const ModelUnit& unit);
 

@@ -16,6 +16,8 @@ struct SoftwareMemory {
   double activations = 1;  // activations kept from F to backward, relative to this project
   double selective = 1;    // the same with selective recomputation, which differs between software
   double experts = 1;      // the same for models with experts
+  // Whether layers of hybrid models without experts keep what Megatron-Core's do (core/plan/measured/hybrid_memory.h).
+  bool megatron_hybrids = false;
   // Bytes kept per score of unfused attention, besides this project's one copy: by software that always trained with
   // dropout, and by other software in runs with dropout.
   double score_bytes = 0, dropped_score_bytes = 0;

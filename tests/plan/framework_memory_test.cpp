@@ -158,6 +158,69 @@ TEST(FrameworkMemory, ScoresOfUnfusedAttention) {
   EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).activations, 50e6 * (1 + 1.5 * more) + 7e6);
 }
 
+// Of a hybrid model the layers' mixers are counted one by one, and only those of attention have scores.
+RunPlan hybrid_plan(const std::string& pattern, int tp = 2) {
+  RunPlan plan = plan_with({.activations = 2, .megatron_hybrids = true});
+  TrainConfig c = plan.config;
+  c.model.hybrid_pattern = pattern;
+  c.model.activation = ActivationKind::kGelu;
+  c.bf16 = true;
+  c.model.mamba = {.num_heads = 4, .head_dim = 32, .state_dim = 16, .num_groups = 2};
+  c.parallel = {.world = 2 * tp, .tp = tp, .pp = 2, .dp = 1};
+  c.sequence_parallel = false;
+  RunPlan out = resolve(c);
+  out.profile.software.memory = plan.profile.software.memory;
+  return out;
+}
+
+TEST(FrameworkMemory, LayersOfAHybridKeepWhatTheirMixersDo) {
+  constexpr double kPositions = 2 * 128, kInputs = 2 * 2 * 64;  // of the norm and of the first product
+  // z, x, B, C and the steps; the scan's output, and the inputs of the norm and of the last product.
+  constexpr double kMamba = kInputs + 2 * (2 * 128 + 2 * 2 * 16 + 4 + 3 * 128) / 2.0;
+  constexpr double kMlp = kInputs + 2 * 2 * 256 / 2.0;              // the input and the result of GELU
+  constexpr double kAttention = kInputs + 2 * (3 * 64 + 64) / 2.0;  // queries, keys, values, and their result
+  const auto activations = [](const RunPlan& plan) { return framework_memory(plan, rank_at(0)).activations; };
+  const double most = 50e6, kept = 10e6, gathered = 7e6;
+  EXPECT_NEAR(activations(hybrid_plan("M-*M")), most * kPositions * (kMamba + kMlp) / kept + gathered, 1)
+      << "the first stage has two layers";
+  EXPECT_NEAR(activations(hybrid_plan("**M-")), most * kPositions * 2 * kAttention / kept + gathered, 1);
+  RunPlan gated = hybrid_plan("M-*M");
+  gated.config.model.activation = ActivationKind::kSwiGlu;
+  EXPECT_NEAR(activations(gated) - activations(hybrid_plan("M-*M")), most * kPositions * 2 * 256 / 2 / kept, 1)
+      << "its second input";
+  RunPlan dropped = hybrid_plan("M-*M");
+  dropped.config.model.dropout = 0.1;
+  EXPECT_NEAR(activations(dropped) - activations(hybrid_plan("M-*M")), most * kPositions * 2 * 64 / kept, 1)
+      << "a byte of each mask";
+  RunPlan shared = hybrid_plan("M-*M");
+  shared.sequence_parallel = true;
+  EXPECT_NEAR(activations(shared), most * kPositions * (kMamba + kMlp - kInputs) / kept + gathered, 1)
+      << "two ranks share the inputs of two layers";
+  RunPlan single = hybrid_plan("M-*M");
+  single.config.bf16 = false;
+  EXPECT_NEAR(activations(single), most * kPositions * 2 * (kMamba + kMlp) / kept + gathered, 1) << "in fp32";
+  RunPlan experts = hybrid_plan("M-*M");
+  experts.config.model.moe.num_experts = 4;
+  experts.profile.software.memory.experts = 3;
+  EXPECT_DOUBLE_EQ(activations(experts), 3 * most + gathered) << "whose layers are not counted";
+  RunPlan other = hybrid_plan("M-*M");
+  other.profile.software.memory.megatron_hybrids = false;
+  EXPECT_DOUBLE_EQ(activations(other), 2 * most + gathered) << "of another software";
+}
+
+TEST(FrameworkMemory, OnlyAttentionHasScores) {
+  const auto activations = [](const std::string& pattern) {
+    RunPlan plan = hybrid_plan(pattern);
+    plan.profile.software.memory = {.score_bytes = 2};
+    plan.config.attention_backend = "unfused";
+    return framework_memory(plan, rank_at(0)).activations;
+  };
+  const double scores = 2 * 4 * 128 * 128.0, more = 2 * scores / 10e6;
+  EXPECT_NEAR(activations("M-**"), 57e6, 1) << "the other stage has them";
+  EXPECT_NEAR(activations("M*--"), 50e6 * (1 + more) + 7e6, 1);
+  EXPECT_NEAR(activations("**M-"), 50e6 * (1 + 2 * more) + 7e6, 1);
+}
+
 TEST(FrameworkMemory, BuffersOfDeepSpeed) {
   RunPlan plan = plan_with({.exchange_bytes = 3e8, .gradient_copies = 1});
   RankRecord rank = rank_at(0);

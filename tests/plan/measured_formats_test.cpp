@@ -187,6 +187,60 @@ TEST(MeasuredFormats, AGoldenCasesGroupsOfShardsAndItsFewLayersAtTheEnds) {
   EXPECT_EQ(plan_of(rows_of(text).at(0)).stage_layers, (std::vector<int64_t>{2, 10}));
 }
 
+// A case of a hybrid model: its pattern has its layers and its stages.
+std::string hybrid_with(const std::string& pattern, const std::string& flags = "") {
+  const std::string text = golden_with(R"("hidden-dropout")", R"("hybrid-layer-pattern": ")" + pattern +
+                                                                  R"(", "spec": "[a.module hybrid_stack_spec]", )" +
+                                                                  flags + R"("hidden-dropout")");
+  return golden_with(R"("layers": 12, )", "", golden_with(R"("optimizer": "muon")", R"("optimizer": "adam")", text));
+}
+
+TEST(MeasuredFormats, AHybridGoldenCaseHasThePatternsLayers) {
+  const RunPlan plan = plan_of(rows_of(hybrid_with("M-M*-|M-")).at(0));
+  const ModelConfig& m = plan.config.model;
+  EXPECT_EQ(m.num_layers, 7) << "which the case does not say otherwise";
+  EXPECT_EQ(m.hybrid_pattern, "M-M*-M-");
+  EXPECT_EQ(plan.stage_layers, (std::vector<int64_t>{5, 2})) << "as the pattern splits them, whatever they cost";
+  EXPECT_EQ(m.mamba, MambaConfig{}) << "Megatron-LM's sizes are this project's";
+  EXPECT_EQ(plan.config.virtual_stages, 1);
+  const RunPlan interleaved = plan_of(rows_of(hybrid_with("M-|M*|-M|--")).at(0));
+  EXPECT_EQ(interleaved.config.virtual_stages, 2) << "four stages for two ranks";
+  EXPECT_EQ(interleaved.config.pipeline_schedule, "interleaved-1f1b");
+  EXPECT_EQ(interleaved.stage_layers, (std::vector<int64_t>{2, 2, 2, 2}));
+  const std::string sizes = R"("mamba-num-heads": 12, "mamba-head-dim": 32, "mamba-state-dim": 16,
+    "mamba-num-groups": 4, )";
+  EXPECT_EQ(plan_of(rows_of(hybrid_with("M*", sizes)).at(0)).config.model.mamba,
+            (MambaConfig{.num_heads = 12, .head_dim = 32, .state_dim = 16, .num_groups = 4}));
+  EXPECT_EQ(plan_of(rows_of(hybrid_with("M*/*-")).at(0)).config.model.mtp_num_layers, 1);
+}
+
+TEST(MeasuredFormats, AGoldenCasesGroupsOfMicrobatchesAndLatentExperts) {
+  const RunPlan fewest = plan_of(rows_of(hybrid_with("M-|M*|-M|--")).at(0));
+  EXPECT_EQ(fewest.config.microbatch_group, 0);
+  const std::string all = std::to_string(fewest.num_microbatches);
+  const RunPlan plan = plan_of(
+      rows_of(hybrid_with("M-|M*|-M|--", R"("microbatch-group-size-per-virtual-pipeline-stage": )" + all + ", "))
+          .at(0));
+  EXPECT_EQ(plan.config.microbatch_group, fewest.num_microbatches);
+  const std::string experts = golden_with(R"("dtype")", R"("experts": 4, "moe_ffn": 512, "dtype")");
+  const std::string latent = golden_with(R"("hidden-dropout")", R"("moe-latent-size": 128, "hidden-dropout")", experts);
+  EXPECT_EQ(plan_of(rows_of(experts).at(0)).config.model.moe.latent_size, 0);
+  EXPECT_EQ(plan_of(rows_of(latent).at(0)).config.model.moe.latent_size, 128);
+}
+
+TEST(MeasuredFormats, AHybridGoldenCaseThatCannotBePlannedSaysWhy) {
+  const auto why = [](const std::string& pattern, const std::string& flags = "") {
+    return rows_of(hybrid_with(pattern, flags)).at(0).left_out;
+  };
+  EXPECT_THAT(why("M-|M*|--"), HasSubstr("layers of its stages")) << "three stages for two ranks";
+  EXPECT_THAT(why("M-G-"), HasSubstr("gated delta nets"));
+  EXPECT_THAT(why("M*/MM"), HasSubstr("MTP modules have other layers than those here (MM)"));
+  EXPECT_THAT(why("M*/*-", R"("mtp-use-repeated-layer": true, )"), HasSubstr("no --mtp-use-repeated-layer"));
+  EXPECT_THAT(why(""), HasSubstr("no --spec")) << "without a pattern nobody knows its layers";
+  const std::string old = golden_with("hybrid-layer-pattern", "hybrid-override-pattern", hybrid_with("M*M-"));
+  EXPECT_EQ(plan_of(rows_of(old).at(0)).config.model.hybrid_pattern, "M*M-") << "the flag's older name";
+}
+
 TEST(MeasuredFormats, BloomsSweepIsMeasuredByTheDevice) {
   const std::vector<MeasuredRun> runs = rows_of(R"({"rows": [
     {"size": "104B", "hidden": 11600, "layers": 64, "heads": 80, "gpus": 512, "dp": 16, "tp": 8, "pp": 4, "mbs": 1,

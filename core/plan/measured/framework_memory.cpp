@@ -2,9 +2,11 @@
 
 #include <numeric>
 
+#include "core/config/pipeline_layout.h"
 #include "core/config/recompute_choice.h"
 #include "core/config/sharding.h"
 #include "core/config/state_types.h"
+#include "core/plan/measured/hybrid_memory.h"
 #include "core/sim/gpu_generation.h"
 
 namespace ranklab {
@@ -38,11 +40,9 @@ double scores(const RunPlan& plan) {
          keys * keys / dims.cp;
 }
 
-int64_t layers_of(const RunPlan& plan, int pp_rank) {
-  int64_t layers = 0;
-  for (const int stage : plan.schedule.stages_of(pp_rank))
-    layers += plan.stage_layers[static_cast<size_t>(plan.schedule.part(stage))];
-  return layers;
+int64_t layers_with_scores(const RunPlan& plan, int pp_rank) {
+  return std::ranges::count_if(layers_of_rank(plan, pp_rank),
+                               [&](int64_t layer) { return plan.config.model.has_softmax(layer); });
 }
 
 // Bytes of workspaces: cuBLAS's for the forward and the backward thread, and the software's own.
@@ -70,9 +70,13 @@ double kept_ratio(const RunPlan& plan, const RankRecord& rank) {
   const bool dropped = plan.config.model.attention_dropout > 0;
   const double each = software.score_bytes + (dropped ? software.dropped_score_bytes : 0);
   const bool kept_to_backward = !recompute_policy(plan.config).core_attention();
-  const double all_scores = (kept_to_backward ? scores(plan) : 0) * static_cast<double>(layers_of(plan, rank.pp_rank));
+  const double all_scores =
+      (kept_to_backward ? scores(plan) : 0) * static_cast<double>(layers_with_scores(plan, rank.pp_rank));
   const double own_scores = std::min(kOwnScoreBytes * all_scores, own);
-  return (kept * (own - own_scores) + own_scores + each * all_scores) / own;
+  const auto of_hybrid = software.megatron_hybrids && plan.config.recompute_granularity == "none"
+                             ? hybrid_kept_bytes(plan, rank.pp_rank)
+                             : std::nullopt;
+  return (of_hybrid.value_or(kept * (own - own_scores)) + own_scores + each * all_scores) / own;
 }
 
 // Additional copies of parameters and gradients in a software: the accumulators of 16-bit gradients, copies of

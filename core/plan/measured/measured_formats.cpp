@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/base/text.h"
+#include "core/spec/megatron_pattern.h"
 #include "core/spec/megatron_sizes.h"
 
 namespace ranklab {
@@ -52,9 +53,19 @@ std::string megatron_precision(const Json& config) {
   return text + (recipe == "mxfp8" ? " MXFP8" : recipe == "blockwise" ? " 1x128" : " FP8-CS");
 }
 
-// The number of layers in each stage, if the first or the last have their own number. "" if the other stages cannot
-// divide the rest evenly, or if stages are interleaved, because then these numbers do not determine the stages.
+// The layers of a hybrid model; empty for other models.
+MegatronPattern megatron_pattern(const Json& flags) {
+  return parse_megatron_pattern(
+      word_of(flags, "hybrid-layer-pattern", word_of(flags, "hybrid-override-pattern").c_str()));
+}
+
+// The number of layers in each stage, if a hybrid model's pattern has them, or if the first or the last have their own
+// number. "" if stages cannot be split evenly over the ranks, if the other stages cannot divide the rest evenly, or if
+// stages are interleaved, because then these numbers do not determine the stages.
 std::string megatron_stages(const Json& config, const Json& flags) {
+  const std::vector<int64_t> given = megatron_pattern(flags).stages;
+  if (!given.empty() && value_of(config, "pp", 1) > 1)
+    return given.size() % value_of<size_t>(config, "pp", 1) == 0 ? join(given, ",") : "";
   const int first = value_of(flags, "decoder-first-pipeline-num-layers", 0),
             last = value_of(flags, "decoder-last-pipeline-num-layers", 0), pp = value_of(config, "pp", 1);
   if (pp == 1 || (first <= 0 && last <= 0)) return "even";
@@ -86,14 +97,25 @@ std::optional<double> cublas_workspace_mib(const Json& env) {
   return kib / 1024;
 }
 
+// Layers of a hybrid case that cannot be planned; "" if all can.
+std::string hybrid_reason(const MegatronPattern& pattern, bool has_experts) {
+  if (pattern.has_linear()) return "the sizes of its gated delta nets (G) are not read";
+  const std::string other = other_mtp_module(pattern, has_experts);
+  return other.empty() ? "" : "its MTP modules have other layers than those here (" + other + ")";
+}
+
 // What a case uses that no model here has; "" if there is nothing.
 std::string megatron_reason(const Json& test) {
   const Json &config = test.at("config"), &flags = test.at("other_flags");
   const std::string name = test.at("case");
-  for (const char* other : {"bert/", "t5/", "hybrid/", "mimo/", "nemotron/", "gpt/gpt3_mcore_te_tp2_pp2_kd"})
+  for (const char* other : {"bert/", "t5/", "mimo/", "gpt/gpt3_mcore_te_tp2_pp2_kd"})
     if (name.starts_with(other)) return std::string("another kind of model (") + other + ")";
-  for (const char* missing : {"spec", "hybrid-layer-pattern", "moe-latent-size", "export-kd-cfg"})
-    if (flags.contains(missing)) return std::string("this project has no --") + missing;
+  const MegatronPattern pattern = megatron_pattern(flags);
+  for (const char* missing : {"spec", "mtp-use-repeated-layer", "export-kd-cfg"})
+    // The specification of a hybrid model's layers says what its pattern says.
+    if (flags.contains(missing) && (std::string(missing) != "spec" || pattern.layers() == 0))
+      return std::string("this project has no --") + missing;
+  if (const std::string why = hybrid_reason(pattern, config.contains("experts")); !why.empty()) return why;
   if (config.contains("fsdp")) return "Megatron's own FSDP";
   if (is_on(config, "cuda_graph")) return "CUDA graphs of parts of layers, which keep memory of their own";
   // The embedding's states, 12 bytes per element, are then on one rank. Which one depends on the number of parameters,
@@ -101,7 +123,8 @@ std::string megatron_reason(const Json& test) {
   if (flags.contains("no-use-layer-wise-param-layout"))
     return "a layer-wise optimizer that gives each of AdamW's parameters to one rank, too";
   if (flags.contains("tokenizer-type") && !config.contains("padded_vocab")) return "its vocabulary is not known";
-  if (!config.contains("mbs") || !config.contains("layers")) return "the case does not say its size";
+  if (!config.contains("mbs") || (!config.contains("layers") && pattern.layers() == 0))
+    return "the case does not say its size";
   const Json env = test.value("env", Json::object());
   if (!word_of(env, kWorkspaceConfig).empty() && !cublas_workspace_mib(env))
     return std::string(kWorkspaceConfig) + " is not a list of sizes and counts above 0";
@@ -137,6 +160,22 @@ bool legs_agree(const Json& rows, const Json& row) {
 // 4 becomes "4"; "[0]*3+[1]" is unchanged.
 std::string one_word(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
+// What a hybrid model's pattern and sizes say in addition.
+void take_hybrid(Json& to, const Json& flags) {
+  const MegatronPattern pattern = megatron_pattern(flags);
+  if (pattern.layers() == 0) return;
+  to["hybrid_pattern"] = pattern.mixers;
+  if (!to.contains("layers")) to["layers"] = pattern.layers();
+  if (!pattern.mtp_modules.empty()) to["mtp_depth"] = pattern.mtp_modules.size();
+  const auto pp = static_cast<int64_t>(value_of(to, "pp", 1));
+  if (pp > 1 && !pattern.stages.empty()) to["vpp"] = static_cast<int64_t>(pattern.stages.size()) / pp;
+  for (const auto& [name, key] : {std::pair{"mamba_num_heads", "mamba-num-heads"},
+                                  {"mamba_head_dim", "mamba-head-dim"},
+                                  {"mamba_state_dim", "mamba-state-dim"},
+                                  {"mamba_num_groups", "mamba-num-groups"}})
+    take(to, name, flags, key);
+}
+
 Json megatron_config(const Json& test) {
   const Json &from = test.at("config"), &flags = test.at("other_flags");
   Json to = Json::object();
@@ -153,6 +192,9 @@ Json megatron_config(const Json& test) {
   take(to, "moe_ffn", from, "moe_ffn");
   take(to, "shared_ffn", from, "shared_ffn");
   take(to, "mtp_depth", from, "mtp");
+  take(to, "moe_latent", flags, "moe-latent-size");
+  take(to, "microbatch_group", flags, "microbatch-group-size-per-virtual-pipeline-stage");
+  take_hybrid(to, flags);
   to["ffn"] = from.contains("ffn") ? from["ffn"].get<double>()
                                    : megatron_ffn(value_of(from, "hidden", 0.0), value_of(from, "swiglu", false));
   to["tied"] = value_of(from, "tied", false);

@@ -33,8 +33,27 @@ constexpr std::array kGpus = {GpuName{"h100-96", "h100-96"}, GpuName{"gb300", "g
 constexpr std::array kSlowerGpus = {"40gb", "40 gb", "pcie", "h100 nvl", "h100-nvl"};
 
 // Sizes that must be numbers if a row has them. Other values may be text from a paper: "3072->15360 over 469B tokens".
-constexpr std::array kSizes = {"layers",  "hidden",     "heads",     "seq", "gpus", "kv_heads", "head_dim", "kv_lora",
-                               "experts", "shared_ffn", "mtp_depth", "tp",  "pp",   "cp",       "ep"};
+constexpr std::array kSizes = {"layers",
+                               "hidden",
+                               "heads",
+                               "seq",
+                               "gpus",
+                               "kv_heads",
+                               "head_dim",
+                               "kv_lora",
+                               "experts",
+                               "shared_ffn",
+                               "mtp_depth",
+                               "moe_latent",
+                               "microbatch_group",
+                               "tp",
+                               "pp",
+                               "cp",
+                               "ep",
+                               "mamba_num_heads",
+                               "mamba_head_dim",
+                               "mamba_state_dim",
+                               "mamba_num_groups"};
 
 class RowPlan {
  public:
@@ -135,6 +154,7 @@ class RowPlan {
     if (dropped) set("model.attention_dropout", 0.1);
     if (c_.is("hidden_dropout", dropped)) set("model.dropout", 0.1);
     if (c_.has("kv_lora")) latent();
+    if (c_.has("hybrid_pattern")) hybrid();
     if (c_.has("experts")) experts();
     if (c_.has("mtp_depth")) set("mtp.num_layers", *c_.number("mtp_depth"));
   }
@@ -149,11 +169,17 @@ class RowPlan {
     set("mla.v_head_dim", c_.number_or("v_head_dim", head));
     set("mla.qk_pos_emb_head_dim", c_.number_or("rope_dim", 64));
   }
+  void hybrid() {
+    set("model.hybrid_layer_pattern", c_.text("hybrid_pattern"));
+    for (const std::string size : {"num_heads", "head_dim", "state_dim", "num_groups"})
+      if (const auto given = c_.number(("mamba_" + size).c_str())) set(("mamba." + size).c_str(), *given);
+  }
   void experts() {
     set("moe.num_experts", *c_.number("experts"));
     set("moe.topk", c_.number_or("topk", 1));
     const double wide = c_.number_or("moe_ffn", c_.number_or("ffn", 0));
     set("moe.ffn_hidden_size", wide);
+    if (c_.has("moe_latent")) set("moe.latent_size", *c_.number("moe_latent"));
     if (c_.has("shared_ffn")) set("moe.shared_ffn_hidden_size", *c_.number("shared_ffn"));
     if (c_.number_or("shared_experts", 0) > 0) set("moe.shared_ffn_hidden_size", wide * *c_.number("shared_experts"));
     set("moe.first_dense_layers", c_.number_or("first_dense_layers", 0));
@@ -177,6 +203,8 @@ class RowPlan {
     if (pp > 1) {
       set("parallel.pipeline_schedule", schedule(vpp));
       if (vpp > 1) set("parallel.vpp", vpp);
+      if (vpp > 1 && c_.has("microbatch_group"))
+        set("parallel.microbatch_group_size_per_vp_stage", *c_.number("microbatch_group"));
       if (c_.has("layout"))
         set("parallel.pipeline_layout", c_.text("layout"));
       else if (shorter_ends())
