@@ -194,9 +194,10 @@ class Transformer : public LayerStack {
   // For the states that look_ahead() computed in another stage.
   at::Tensor predict_states(const at::Tensor& states_SBH, const ForwardContext& context) {
     const int64_t modules = at::GradMode::is_enabled() ? config_.mtp_num_layers : 0;
-    const int64_t positions = states_SBH.size(0) / (1 + modules);
+    // Split at once: the gradient of each narrow() would be as large as that of all states.
+    const std::vector<at::Tensor> states = states_SBH.split(states_SBH.size(0) / (1 + modules));
     const auto state = [&](int64_t ahead) {
-      return NormOutput{.sum = {}, .normed = states_SBH.narrow(0, ahead * positions, positions)};
+      return NormOutput{.sum = {}, .normed = states[static_cast<size_t>(ahead)]};
     };
     const NormOutput own = state(0);  // one tensor, whose gradient is that of the module's input
     const at::Tensor result = predict_use_(context, own.normed, [&] { return head_->predict(own, context); });

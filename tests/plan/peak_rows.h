@@ -40,6 +40,17 @@ inline void unfused_sinks(TrainConfig& c) {
   c.model.softmax = SoftmaxKind::kLearnable;
 }
 
+// The last stage has only the head, which reads the states of three predictions.
+inline void predicting_apart(TrainConfig& c) {
+  predicting(c);
+  c.parallel.pp = 3;
+  c.model.num_layers = 3;
+  c.model.hidden_size = 384;
+  c.model.seq_length = 96;
+  c.pipeline_layout = "E|tttmm|L";
+  c.pipeline_schedule = "zb-2p";
+}
+
 inline const PeakRun kPeakRuns[] = {
     {"one_rank", 1, 1},
     {"one_rank_accumulation", 1, 1, 2},
@@ -52,6 +63,7 @@ inline const PeakRun kPeakRuns[] = {
     {"full_dp2_tp2_bf16", 4, 2, 0, both<bf16, recompute_all>},
     {"full_default_layout", 8, 2, 0, both<two_stages, recompute_all>},
     {"full_two_at_a_time", 2, 1, 2, recompute_together<2>},
+    {"mtp_apart", 3, 1, 4, predicting_apart},
     {"wide", 2, 1, 1, wide},
     {"wide_full", 2, 1, 1, both<wide, recompute_all>},
     {"zero1_dp4", 4, 1, 0, zero<1>},
