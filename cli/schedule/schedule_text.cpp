@@ -57,7 +57,11 @@ std::string longest_wait(const PipelineTimeline& line, bool microseconds) {
 std::string rank_row(const LoadedSchedule& loaded, int64_t bytes, const PipelineTimeline& line, size_t rank) {
   double idle = 0;
   for (const Idle& one : line.idle[rank]) idle += one.end - one.begin;
-  const auto time = [&](double value) { return schedule_time(value, loaded.known.has_value(), 4); };
+  // Idle times are differences of times: what is left of none is their rounding.
+  const double rounding = 1e-9 * line.makespan;
+  const auto time = [&](double value) {
+    return schedule_time(value < rounding ? 0 : value, loaded.known.has_value(), 4);
+  };
   std::string out = strprintf("  %4zu  %8s", rank, time(line.end - idle).c_str());
   for (const IdleCause cause : kCauses) out += strprintf("  %9s", time(idle_of(line.idle[rank], cause)).c_str());
   const StageMemory& memory = loaded.proof.memory[rank];

@@ -65,6 +65,14 @@ TEST_F(ScheduleCommand, SimulateAnswersTheUnitCostTable) {
   EXPECT_NEAR(four.at("bubble_of_total"), 0.0519, 5e-5);
 }
 
+// With larger groups messages have time, and ranks that wait for nothing show no rounding of nothing.
+TEST_F(ScheduleCommand, SimulateTakesGroupsOfMicrobatches) {
+  const std::string stages = "simulate interleaved-1f1b --pp 4 --num-microbatches 32 --vpp 2 --c 0.1";
+  const std::string group = " --microbatch-group-size-per-virtual-pipeline-stage ";
+  EXPECT_LT(schedule_data(stages + group + "8").at("bubble_of_total"), schedule_data(stages).at("bubble_of_total"));
+  EXPECT_THAT(schedule(stages + group + "32").output, Not(HasSubstr("e-")));
+}
+
 TEST_F(ScheduleCommand, SimulateTakesCosts) {
   const auto paper =
       schedule_data("simulate zb-h1 --pp 8 --num-microbatches 24 --f 18.522 --b 18.086 --w 9.337 --c 0.601");
