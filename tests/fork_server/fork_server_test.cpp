@@ -24,11 +24,12 @@ struct Line {
 };
 void PrintTo(const Line& line, std::ostream* out) { *out << line.shell; }
 
-// Once it waits, as it tells.
+// Once it waits, as it tells. The shell's own word on it is left out: whether it says "Killed" depends on when it
+// learns of the end.
 Line ended_by(const std::string& signal) {
   return {
       "rm -f $FACT_PARENT; env --default-signal=INT P wait & until [ -s $FACT_PARENT ]; do sleep 0.01; "
-      "done; kill -" +
+      "done; exec 2>/dev/null; kill -" +
       signal + " $!; wait $!; echo code $?"};
 }
 
