@@ -92,6 +92,15 @@ TEST(TypesOfRuns, EveryLayoutOfExpertsIsRight) {
   }
 }
 
+TEST(TypesOfRuns, SharedExpertsBesideEveryDispatchAreRight) {
+  for (const char* dispatcher : {"alltoall", "allgather", "dedup"}) {
+    SCOPED_TRACE(dispatcher);
+    expect_right(config_of_flags({"--world-size", "8", "--tp", "2", "--ep", "4", "--num-layers", "2", "--num-experts",
+                                  "8", "--moe-shared-expert-intermediate-size", "32", "--moe-shared-expert-overlap",
+                                  "--moe-token-dispatcher-type", dispatcher}));
+  }
+}
+
 TEST(TypesOfRuns, EveryPrecisionIsRight) {
   for (const char* flag : {"--bf16", "--fp16", "--fp8"}) {
     const std::vector<TrainConfig> layouts =

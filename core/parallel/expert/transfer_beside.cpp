@@ -41,14 +41,13 @@ void keep(AutogradContext* ctx, const TransferPtr& transfer) {
 }
 Transfer& kept(AutogradContext* ctx) { return static_cast<Transfer&>(*ctx->saved_data["transfer"].toCapsule()); }
 
-// What connects the two nodes: the rows are not there yet.
-at::Tensor nothing_like(const at::Tensor& x) { return at::empty({0}, x.options()); }
-
+// Between the two nodes is an empty tensor, since the rows are not there yet, and in backward no gradient at all.
 struct Posted : CustomFunction<Posted> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, const TransferPtr& transfer) {
     keep(ctx, transfer);
+    ctx->set_materialize_grads(false);
     transfer->post(rows);
-    return nothing_like(rows);
+    return at::empty({0}, rows.options());
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& /*nothing*/) {
     return {kept(ctx).wait(), {}};
@@ -62,7 +61,7 @@ struct Arrived : CustomFunction<Arrived> {
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     kept(ctx).post_back(grads[0]);
-    return {nothing_like(grads[0]), {}};
+    return {{}, {}};
   }
 };
 
