@@ -4,6 +4,7 @@
 
 #include "core/config/loss_scale_choice.h"
 #include "core/config/lr_choice.h"
+#include "core/config/pipeline_layout.h"
 #include "core/config/settings/fields.h"
 #include "core/config/settings/sources.h"
 #include "core/config/sharding.h"
@@ -67,7 +68,7 @@ std::vector<IdleRow> make_idle_rows() {
     return p.mesh.size(Axis::kCp) > 1 && p.config.context_split.uses(ContextExchange::kAllToAllP2p);
   });
   add({"parallel.microbatch_group_size_per_vp_stage"}, "--pipeline-schedule interleaved-1f1b with --vpp above 1",
-      [](const RunPlan& p) { return p.schedule.name == "interleaved-1f1b" && p.config.virtual_stages > 1; });
+      [](const RunPlan& p) { return has_microbatch_groups(p.config); });
   add({"data.eod_token"}, "--reset-attention-mask, --reset-position-ids or --eod-mask-loss",
       [](const RunPlan& p) { return p.config.documents.any(); });
   add({"sim.software"}, "--efficiency measured", [](const RunPlan& p) { return p.profile.kernels != nullptr; });

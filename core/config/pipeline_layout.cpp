@@ -123,6 +123,19 @@ int64_t resolve_microbatches(const TrainConfig& c, int64_t sequences) {
   return c.micro_batch_size > 0 ? sequences / c.micro_batch_size : default_microbatches(c, sequences);
 }
 
+namespace {
+
+// More stages per rank: what --vpp means in Megatron-LM, where it turns 1F1B into interleaved 1F1B.
+std::string schedule_name(const TrainConfig& c) {
+  return c.pipeline_schedule == "1f1b" && c.virtual_stages > 1 ? "interleaved-1f1b" : c.pipeline_schedule;
+}
+
+}  // namespace
+
+bool has_microbatch_groups(const TrainConfig& c) {
+  return !is_file(c.pipeline_schedule) && c.virtual_stages > 1 && find_schedule_kind(schedule_name(c)).groups;
+}
+
 Schedule resolve_schedule(const TrainConfig& c, int64_t num_microbatches) {
   if (is_file(c.pipeline_schedule)) return schedule_from_file(c, num_microbatches);
   RANKLAB_CHECK(
@@ -131,11 +144,9 @@ Schedule resolve_schedule(const TrainConfig& c, int64_t num_microbatches) {
       .got = "--num-microbatches " + std::to_string(num_microbatches) + ", --vpp " + std::to_string(c.virtual_stages),
       .want = "at most " + std::to_string(kMostMicrobatches) + " and " + std::to_string(kMostChunks),
       .fix = "raise --micro-batch-size");
-  // More stages per rank: what --vpp means in Megatron-LM, where it turns 1F1B into interleaved 1F1B.
-  const bool interleave = c.pipeline_schedule == "1f1b" && c.virtual_stages > 1;
-  const std::string name = interleave ? "interleaved-1f1b" : c.pipeline_schedule;
-  const int64_t group = name == "interleaved-1f1b" && c.virtual_stages > 1 ? c.microbatch_group : 0;
+  const std::string name = schedule_name(c);
   try {
+    const int64_t group = has_microbatch_groups(c) ? c.microbatch_group : 0;
     return make_schedule(name, {.num_ranks = c.parallel.pp,
                                 .num_microbatches = static_cast<int>(num_microbatches),
                                 .num_chunks = static_cast<int>(c.virtual_stages),

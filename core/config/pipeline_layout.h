@@ -14,6 +14,9 @@ namespace ranklab {
 // --micro-batch-size and --num-microbatches contradict each other or do not divide the sequences.
 int64_t resolve_microbatches(const TrainConfig& config, int64_t sequences);
 
+// Whether the schedule passes microbatches through a rank's stages in groups (TrainConfig::microbatch_group).
+bool has_microbatch_groups(const TrainConfig& config);
+
 // The schedule by name, or from a CSV file. Throws with the schedule's requirement and the nearest legal value.
 Schedule resolve_schedule(const TrainConfig& config, int64_t num_microbatches);
 

@@ -12,7 +12,7 @@ namespace {
 const auto kKinds = std::to_array<ScheduleKind>({
     {"gpipe", "all forwards, then all backwards", "arXiv 1811.06965", 1, make_gpipe},
     {"1f1b", "one forward and one backward in turn", "arXiv 2006.09503", 1, make_1f1b},
-    {"interleaved-1f1b", "1F1B with v stages per rank", "arXiv 2104.04473", 0, make_interleaved_1f1b},
+    {"interleaved-1f1b", "1F1B with v stages per rank", "arXiv 2104.04473", 0, make_interleaved_1f1b, true},
     {"looped-bfs", "v stages per rank, all microbatches through each in turn", "arXiv 2211.05953", 0, make_looped_bfs},
     {"zb-h1", "1F1B with W moved into the cooldown", "arXiv 2401.10241", 1, make_zb_h1},
     {"zb-h2", "twice the warm-up, with W filling the bubble", "arXiv 2401.10241", 1, make_zb_h2},
@@ -39,7 +39,7 @@ void check_request(const ScheduleKind& kind, const ScheduleRequest& request) {
                 .what = "this schedule decides itself how many stages a rank holds",
                 .got = std::to_string(request.num_chunks) + " stages a rank", .want = std::to_string(kind.chunks),
                 .fix = "leave --vpp out, or use interleaved-1f1b or looped-bfs");
-  RANKLAB_CHECK(request.group_size == 0 || kind.make == make_interleaved_1f1b, ErrorKind::kInvalidArgument,
+  RANKLAB_CHECK(request.group_size == 0 || kind.groups, ErrorKind::kInvalidArgument,
                 .where = std::string("schedule ") + kind.name, .what = "this schedule has no groups of microbatches",
                 .got = "--microbatch-group-size-per-virtual-pipeline-stage " + std::to_string(request.group_size),
                 .want = "interleaved-1f1b", .fix = "leave it out, or use interleaved-1f1b");

@@ -15,6 +15,7 @@ struct ScheduleKind {
   const char* source;  // paper
   int chunks;          // stages of one chain per rank; 0: the caller chooses
   Schedule (*make)(const ScheduleRequest& request, const ScheduleCosts& costs);
+  bool groups = false;  // takes ScheduleRequest::group_size
 };
 
 // Limits of a request.

@@ -142,10 +142,17 @@ TEST_P(Dispatchers, EqualExpertsWhereTheTokenIs) {
   }
 }
 
+std::vector<std::pair<DispatchCase, int>> cases_on(const std::vector<int>& sizes) {
+  std::vector<std::pair<DispatchCase, int>> all;
+  for (const DispatchCase& c : dispatch_cases())
+    for (const int ranks : sizes) all.emplace_back(c, ranks);
+  return all;
+}
+
 // The work's gradients meet those of the tokens, as a shared expert's do.
 TEST_P(Dispatchers, LeaveTimeForOtherWorkOnceAndChangeNothing) {
-  const DispatchCase c = dispatch_cases().front();
-  for (const int ranks : {1, 4}) {
+  for (const auto& [c, ranks] : cases_on({1, 4})) {
+    SCOPED_TRACE(std::string(c.name) + ", ep " + std::to_string(ranks));
     run_ranks({.world = ranks, .ep = ranks}, [&](RankContext& context) {
       Communicator& ep = context.comm(Axis::kEp);
       const auto dispatcher =

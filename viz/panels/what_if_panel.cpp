@@ -56,15 +56,17 @@ bool field(const char* words, double& value, double low, double high, const char
 
 constexpr int kMostRanks = 32, kMostMicrobatches = 128, kMostChunks = 8;
 
-constexpr const char* kGrouped = "interleaved-1f1b";
-bool lets_choose_chunks(const std::string& name) { return name == kGrouped || name == "looped-bfs"; }
+bool lets_choose_chunks(const std::string& name) { return find_schedule_kind(name).chunks == 0; }
+bool has_groups(const std::string& name, const ScheduleRequest& request) {
+  return find_schedule_kind(name).groups && request.num_chunks > 1;
+}
 
 WhatIfResult evaluate(const std::string& name, ScheduleRequest request, const ScheduleCosts& costs) {
   WhatIfResult result;
   result.name = name;
   try {
     if (!lets_choose_chunks(name)) request.num_chunks = 1;
-    if (name != kGrouped || request.num_chunks == 1) request.group_size = 0;
+    if (!has_groups(name, request)) request.group_size = 0;
     const Schedule schedule = make_schedule(name, request, costs);
     const PipelineTimeline line = simulate(schedule, costs);
     const ScheduleProof proof = verify_schedule(schedule, costs.weight_grad_memory);
@@ -196,7 +198,7 @@ std::vector<std::string> WhatIfPanel::train_arguments(const WhatIfResult& result
   words.insert(words.end(), {std::to_string(std::max(result.stages, 4)), "--mbs", "1", "--gbs", m});
   words.insert(words.end(), {"--num-microbatches", m, "--pipeline-schedule", result.name});
   if (lets_choose_chunks(result.name)) words.insert(words.end(), {"--vpp", std::to_string(r.num_chunks)});
-  if (result.name == kGrouped && r.num_chunks > 1 && r.group_size > 0)
+  if (has_groups(result.name, r) && r.group_size > 0)
     words.insert(words.end(), {"--microbatch-group-size-per-virtual-pipeline-stage", std::to_string(r.group_size)});
   words.insert(words.end(), {"--train-iters", "3"});
   return words;

@@ -33,27 +33,9 @@ constexpr std::array kGpus = {GpuName{"h100-96", "h100-96"}, GpuName{"gb300", "g
 constexpr std::array kSlowerGpus = {"40gb", "40 gb", "pcie", "h100 nvl", "h100-nvl"};
 
 // Sizes that must be numbers if a row has them. Other values may be text from a paper: "3072->15360 over 469B tokens".
-constexpr std::array kSizes = {"layers",
-                               "hidden",
-                               "heads",
-                               "seq",
-                               "gpus",
-                               "kv_heads",
-                               "head_dim",
-                               "kv_lora",
-                               "experts",
-                               "shared_ffn",
-                               "mtp_depth",
-                               "moe_latent",
-                               "microbatch_group",
-                               "tp",
-                               "pp",
-                               "cp",
-                               "ep",
-                               "mamba_num_heads",
-                               "mamba_head_dim",
-                               "mamba_state_dim",
-                               "mamba_num_groups"};
+constexpr const char* kSizes =
+    "layers hidden heads seq gpus kv_heads head_dim kv_lora experts shared_ffn mtp_depth moe_latent microbatch_group "
+    "tp pp cp ep mamba_num_heads mamba_head_dim mamba_state_dim mamba_num_groups";
 
 class RowPlan {
  public:
@@ -62,9 +44,9 @@ class RowPlan {
   void settle() {
     for (const char* key : {"layers", "hidden", "heads", "seq", "gpus", "gpu_type"})
       if (!c_.has(key)) return leave_out(std::string("the row has no ") + key);
-    for (const char* key : kSizes)
-      if (c_.has_other_than_number(key))
-        return leave_out(std::string("its ") + key + " is not a number: " + c_.shown(key));
+    for (const std::string& key : split(kSizes, ' '))
+      if (c_.has_other_than_number(key.c_str()))
+        return leave_out("its " + key + " is not a number: " + c_.shown(key.c_str()));
     if (holds(c_.text("phase"), "LoRA"))
       return leave_out("LoRA has weight gradients of a few small matrices alone, and no model here");
     const std::string gpu = lower_case(c_.text("gpu_type"));
