@@ -56,15 +56,10 @@ void PassProbe::catch_up_events(const PassMemo& memo) {
 }
 
 CategoryBytes PassProbe::catch_up_bytes(const PassMemo& memo) {
-  const CategoryBytes own = minus(thread_memory_book()->bytes(), bytes_), more = minus(memo.kept(), own);
-  add_to_book(more);
-  return more;
-}
-
-void add_to_book(const CategoryBytes& bytes) {
   MemoryBook& book = *thread_memory_book();
-  for (size_t i = 0; i < bytes.size(); ++i)
-    if (bytes[i] != 0) book.add(static_cast<MemoryCategory>(i), bytes[i]);
+  const CategoryBytes own = minus(book.bytes(), bytes_), more = minus(memo.kept(), own);
+  book.add(more);
+  return more;
 }
 
 }  // namespace ranklab

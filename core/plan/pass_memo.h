@@ -19,9 +19,6 @@ struct PassMemo {
   CategoryBytes kept() const { return minus(after, before); }
 };
 
-// Adds to the memory book of the rank that this thread runs.
-void add_to_book(const CategoryBytes& bytes);
-
 // Measures everything that the rank does from construction to end() as one pass.
 class PassProbe {
  public:

@@ -47,7 +47,7 @@ class Replay {
   }
   // By now, what repeated passes held has been released; what is left are tensors that no probe saw.
   void end_step() {
-    add_to_book(minus({}, added_));
+    thread_memory_book()->add(minus({}, added_));
     added_ = {};
     report_.shortest_ns = shortest_ns();
   }

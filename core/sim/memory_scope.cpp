@@ -143,6 +143,11 @@ void MemoryBook::add(MemoryCategory category, int64_t bytes) {
   if (raise(highest_, total)) note_bytes(at_highest_);
 }
 
+void MemoryBook::add(const CategoryBytes& bytes) {
+  for (size_t i = 0; i < bytes.size(); ++i)
+    if (bytes[i] != 0) add(static_cast<MemoryCategory>(i), bytes[i]);
+}
+
 void MemoryBook::note_bytes(Counts& to) {
   for (size_t i = 0; i < bytes_.size(); ++i)
     to[i].store(bytes_[i].load(std::memory_order_relaxed), std::memory_order_relaxed);

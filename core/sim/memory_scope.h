@@ -35,6 +35,7 @@ class MemoryBook {
     return at_peak_[static_cast<size_t>(category)].load(std::memory_order_relaxed);
   }
   void add(MemoryCategory category, int64_t bytes);
+  void add(const CategoryBytes& bytes);
   // What was held at the highest total since the previous call; for a single caller.
   CategoryBytes take_highest();
   // Peaks are measured from now on.
