@@ -32,6 +32,15 @@ int RankContext::gpus_per_node() const {
   return options_.profile != nullptr ? options_.profile->gpus_per_node : world_size();
 }
 
+RankTime RankContext::time() const {
+  return {.end_ns = clock_.now_ns(),
+          .compute_ns = clock_.compute_ns(),
+          .exposed_ns = clock_.exposed_ns(),
+          .waited_ns = clock_.peer_wait_ns(),
+          .flops = op_observer_->flops(),
+          .kernel_times = op_observer_->kernel_times()};
+}
+
 Communicator& RankContext::comm(Axis axis) {
   CommunicatorPtr& slot = comms_[static_cast<size_t>(axis)];
   if (slot) return *slot;

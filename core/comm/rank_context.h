@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/comm/device_mesh.h"
+#include "core/comm/rank_time.h"
 #include "core/comm/world.h"
 #include "core/sim/hardware_profile.h"
 #include "core/sim/op_observer.h"
@@ -42,6 +43,7 @@ class RankContext {
   VirtualClock& clock() { return clock_; }
   Tracer& tracer() { return tracer_; }
   OpObserver* op_observer() { return op_observer_.get(); }  // null without virtual time
+  RankTime time() const;                                    // from the start until now. REQUIRES: virtual time
 
  private:
   Endpoint& endpoint_;

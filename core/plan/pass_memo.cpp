@@ -3,23 +3,10 @@
 #include <span>
 
 namespace ranklab {
-namespace {
-
-RankTime time_now(RankContext& ctx) {
-  const VirtualClock& clock = ctx.clock();
-  return {.end_ns = clock.now_ns(),
-          .compute_ns = clock.compute_ns(),
-          .exposed_ns = clock.exposed_ns(),
-          .waited_ns = clock.peer_wait_ns(),
-          .flops = ctx.op_observer()->flops(),
-          .kernel_times = ctx.op_observer()->kernel_times()};
-}
-
-}  // namespace
 
 PassProbe::PassProbe(RankContext& ctx)
     : ctx_(ctx),
-      begin_(time_now(ctx)),
+      begin_(ctx.time()),
       bytes_(thread_memory_book()->bytes()),
       peaks_(thread_memory_book()->peaks()),
       events_(ctx.tracer().trace().events.size()) {
@@ -28,7 +15,7 @@ PassProbe::PassProbe(RankContext& ctx)
 
 PassMemo PassProbe::end() {
   MemoryBook& book = *thread_memory_book();
-  PassMemo memo{.time = time_now(ctx_).since(begin_), .before = bytes_, .after = book.bytes(), .peaks = book.peaks()};
+  PassMemo memo{.time = ctx_.time().since(begin_), .before = bytes_, .after = book.bytes(), .peaks = book.peaks()};
   memo.events = {events_, ctx_.tracer().trace().events.size()};
   book.raise_peaks(peaks_);
   const RankTrace& trace = ctx_.tracer().trace();
@@ -38,7 +25,7 @@ PassMemo PassProbe::end() {
 
 void PassProbe::catch_up_time(const PassMemo& memo) {
   VirtualClock& clock = ctx_.clock();
-  const RankTime own = time_now(ctx_).since(begin_);
+  const RankTime own = ctx_.time().since(begin_);
   ctx_.op_observer()->add(memo.time.flops - own.flops, memo.time.kernel_times.since(own.kernel_times));
   clock.advance(memo.time.compute_ns - own.compute_ns);
   for (size_t axis = 0; axis < memo.time.exposed_ns.size(); ++axis) {

@@ -20,17 +20,6 @@ Lane lane_of(const Event& event) {
 
 }  // namespace
 
-RankTime RankTime::since(const RankTime& before) const {
-  RankTime spent = *this;
-  spent.begin_ns = before.end_ns;
-  spent.compute_ns -= before.compute_ns;
-  for (size_t axis = 0; axis < exposed_ns.size(); ++axis) spent.exposed_ns[axis] -= before.exposed_ns[axis];
-  spent.waited_ns -= before.waited_ns;
-  spent.flops -= before.flops;
-  spent.kernel_times = kernel_times.since(before.kernel_times);
-  return spent;
-}
-
 std::string StepRecord::documents_warning() const {
   return documents_unknown.empty() ? "" : "attention counts each sequence as one document: " + documents_unknown;
 }

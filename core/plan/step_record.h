@@ -1,30 +1,16 @@
 // What one training step of a run did and held (made by record_step.h). Torch-free. Thread rule: plain data.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "core/base/vocabulary.h"
+#include "core/comm/rank_time.h"
 #include "core/plan/traffic_count.h"
 #include "core/sim/category_bytes.h"
-#include "core/sim/kernel_shape.h"
 #include "core/trace/event.h"
 
 namespace ranklab {
-
-// Times of a step or a part of it, on the virtual clock.
-struct RankTime {
-  int64_t begin_ns = 0, end_ns = 0;
-  int64_t compute_ns = 0;
-  std::array<int64_t, static_cast<size_t>(Axis::kCount)> exposed_ns{};
-  int64_t waited_ns = 0;  // waiting for a peer, or for earlier collectives on the same stream
-  double flops = 0;       // of GEMMs and attention, without recomputation
-  KernelTimes kernel_times{};
-
-  // The difference between this and `before`, from the end of `before` to the end of this.
-  RankTime since(const RankTime& before) const;
-};
 
 // How far a record may deviate from the real run (from its second step, if batches differ) when experts get equal
 // numbers of tokens; tests/plan checks it.
