@@ -6,7 +6,7 @@
 
 #include "core/base/vocabulary.h"
 #include "core/comm/rank_time.h"
-#include "core/plan/traffic_count.h"
+#include "core/comm/traffic_count.h"
 #include "core/sim/category_bytes.h"
 #include "core/trace/event.h"
 

@@ -1,4 +1,4 @@
-#include "core/plan/traffic_count.h"
+#include "core/comm/traffic_count.h"
 
 namespace ranklab {
 namespace {
