@@ -17,12 +17,6 @@ int64_t kept_as_gateway(const Event& event, const RankTrace& trace, const Group&
   return leaves || has_neighbours ? static_cast<int64_t>(sent[static_cast<size_t>(group.group_rank)]) : 0;
 }
 
-void add_to(VerbTraffic& to, const VerbTraffic& more) {
-  to.calls += more.calls;
-  to.logical_bytes += more.logical_bytes;
-  to.ring_bytes += more.ring_bytes;
-}
-
 }  // namespace
 
 void TrafficCount::add(std::span<const Event> events, const RankTrace& trace, const DeviceMesh& mesh,
@@ -33,15 +27,15 @@ void TrafficCount::add(std::span<const Event> events, const RankTrace& trace, co
     busy_ns[event.axis] += event.virtual_end_ns - event.virtual_begin_ns;
     if (event.verb == Verb::kRecv) continue;
     if (!groups.contains(event.axis)) groups[event.axis] = mesh.group(event.axis, trace.global_rank);
-    add_to(calls[{event.axis, event.verb}],
-           {.calls = 1, .logical_bytes = event.logical_bytes, .ring_bytes = event.algorithm_bytes});
+    calls[{event.axis, event.verb}].add(
+        {.calls = 1, .logical_bytes = event.logical_bytes, .ring_bytes = event.algorithm_bytes});
     to_own_node += kept_as_gateway(event, trace, groups[event.axis], gpus_per_node);
     if (event.verb == Verb::kSend && event.axis == Axis::kPp) sent_to[event.peer] += event.logical_bytes;
   }
 }
 
 void TrafficCount::add(const TrafficCount& other) {
-  for (const auto& [key, more] : other.calls) add_to(calls[key], more);
+  for (const auto& [key, more] : other.calls) calls[key].add(more);
   for (const auto& [axis, more] : other.busy_ns) busy_ns[axis] += more;
   for (const auto& [peer, more] : other.sent_to) sent_to[peer] += more;
   to_own_node += other.to_own_node;

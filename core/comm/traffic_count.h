@@ -15,6 +15,11 @@ struct VerbTraffic {
   int64_t logical_bytes = 0;  // payload of the verb, in bytes of the full tensor
   int64_t ring_bytes = 0;     // bytes sent by this rank under the algorithms of core/sim/link_cost.h
 
+  void add(const VerbTraffic& more) {
+    calls += more.calls;
+    logical_bytes += more.logical_bytes;
+    ring_bytes += more.ring_bytes;
+  }
   bool operator==(const VerbTraffic&) const = default;
 };
 using RankTraffic = std::map<std::pair<Axis, Verb>, VerbTraffic>;

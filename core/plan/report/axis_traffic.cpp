@@ -83,9 +83,7 @@ void add_member(AxisTraffic& row, const PlacedGroup& placed, size_t member, cons
   for (const auto& [key, traffic] : count.calls) {
     const auto& [axis, verb] = key;
     if (axis != row.axis) continue;
-    mine.calls += traffic.calls;
-    mine.logical_bytes += traffic.logical_bytes;
-    mine.ring_bytes += traffic.ring_bytes;
+    mine.add(traffic);
     if (axis == Axis::kPp && verb == Verb::kSend) continue;
     row.bytes_across_nodes += dedup.has(axis, verb) ? dedup.bytes_across(placed, member, recorded.pp_rank)
                                                     : bytes_across(placed, member, verb, traffic.ring_bytes);
