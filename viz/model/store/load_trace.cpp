@@ -8,7 +8,7 @@
 #include "core/base/files/input_file.h"
 #include "core/base/text.h"
 #include "core/trace/find_trace.h"
-#include "core/trace/pytorch_reader.h"
+#include "core/trace/pytorch/reader.h"
 #include "viz/model/store/schedule_store.h"
 
 namespace ranklab::viz {

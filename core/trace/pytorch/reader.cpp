@@ -1,4 +1,4 @@
-#include "core/trace/pytorch_reader.h"
+#include "core/trace/pytorch/reader.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +7,7 @@
 #include "core/base/error.h"
 #include "core/trace/chrome_json.h"
 #include "core/trace/find_trace.h"
-#include "core/trace/pytorch_events.h"
+#include "core/trace/pytorch/events.h"
 
 namespace ranklab {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/trace/pytorch_events.h"
+#include "core/trace/pytorch/events.h"
 
 #include <algorithm>
 #include <cctype>
