@@ -18,6 +18,7 @@
 #include "core/runtime/engine.h"
 #include "core/runtime/training_data.h"
 #include "core/sim/software_terms.h"
+#include "core/trace/repeated_calls.h"
 
 namespace ranklab {
 namespace {
@@ -197,7 +198,7 @@ StepRecord record_slowest(const RunPlan& plan, const ShapeWorldMaker& make_world
     if (shortly && !has_steady_offsets(one)) one = record_of(recorded);
     const StepParts parts = parts_of(one);
     one.keep_slowest_of_stages();
-    if (how.calls == RepeatedCalls::kTraced) one.number_calls();  // for the ranks that are kept
+    if (how.calls == RepeatedCalls::kTraced) number_repeated_calls(one.traces);  // for the ranks that are kept
     for (size_t part = 0; part < parts.size(); ++part) slowest[part] = std::max(slowest[part], parts[part]);
     if (record.ranks.empty() || one.step_ns > record.step_ns) std::swap(record, one);
     if (!one.ranks.empty()) record.keep_fuller(one);  // the slowest rank need not be the fullest

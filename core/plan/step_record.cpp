@@ -1,24 +1,10 @@
 #include "core/plan/step_record.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
-#include <set>
-#include <tuple>
 #include <utility>
 
 namespace ranklab {
-namespace {
-
-// Calls that follow one another: a group's collectives, or its messages to or from one peer with the same tag.
-using Lane = std::tuple<Axis, Verb, int, int>;
-
-Lane lane_of(const Event& event) {
-  const bool message = event.verb == Verb::kSend || event.verb == Verb::kRecv;
-  return message ? Lane{event.axis, event.verb, event.peer, event.tag} : Lane{event.axis, Verb::kBarrier, -1, 0};
-}
-
-}  // namespace
 
 std::string StepRecord::documents_warning() const {
   return documents_unknown.empty() ? "" : "attention counts each sequence as one document: " + documents_unknown;
@@ -60,26 +46,6 @@ int64_t StepRecord::pass_ns() const {
 }
 int64_t StepRecord::latest(int64_t RankTime::*when) const {
   return std::ranges::max_element(ranks, {}, [&](const RankRecord& rank) { return rank.time.*when; })->time.*when;
-}
-
-void StepRecord::number_calls() {
-  std::set<int> kept;
-  for (const RankTrace& trace : traces) kept.insert(trace.global_rank);
-  for (RankTrace& trace : traces) {
-    std::set<Axis> shared;
-    for (const TraceGroup& group : trace.groups)
-      if (std::ranges::count_if(group.global_ranks, [&](int rank) { return kept.contains(rank); }) > 1)
-        shared.insert(group.axis);
-    std::map<Lane, std::vector<Event*>> lanes;
-    for (Event& event : trace.events)
-      if (event.kind == EventKind::kCollective && !shared.contains(event.axis)) lanes[lane_of(event)].push_back(&event);
-    for (auto& [lane, calls] : lanes) {
-      const auto order = [](const Event* call) { return std::tuple(call->virtual_begin_ns, call->sequence); };
-      std::ranges::stable_sort(calls, {}, order);
-      int64_t next = std::ranges::min(calls, {}, &Event::sequence)->sequence;
-      for (Event* call : calls) call->sequence = next++;
-    }
-  }
 }
 
 }  // namespace ranklab

@@ -69,10 +69,6 @@ struct StepRecord {
   // Keeps one rank of each stage with its trace: the one that waits least for others; its memory is set to the fullest
   // rank's.
   void keep_slowest_of_stages();
-  // Gives the calls of repeated passes, which have the sequence numbers of the calls that they repeat, numbers of their
-  // own: in each rank's groups, in the order in which they began on the link. Groups shared by several of these ranks
-  // keep their numbers, because all their calls were really made.
-  void number_calls();
   int64_t pass_ns() const;  // time of one microbatch in all stages together
   int64_t latest(int64_t RankTime::*when) const;
 };
