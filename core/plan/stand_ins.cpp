@@ -12,8 +12,8 @@
 
 #include "core/comm/node_members.h"
 #include "core/plan/built_rank.h"
-#include "core/plan/replica_documents.h"
 #include "core/plan/step_time.h"
+#include "core/runtime/replica_documents.h"
 
 namespace ranklab {
 namespace {

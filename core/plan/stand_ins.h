@@ -15,7 +15,7 @@
 namespace ranklab {
 
 class World;               // core/comm/world.h
-struct ReplicaDocuments;   // core/plan/replica_documents.h
+struct ReplicaDocuments;   // core/runtime/replica_documents.h
 struct RuntimeComponents;  // core/runtime/components.h
 
 // For each global rank, the rank that runs in its place.

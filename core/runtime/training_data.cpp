@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <mutex>
 #include <utility>
 
 #include "core/base/counted.h"
@@ -190,6 +191,24 @@ TrainingData open_training_data(const RunPlan& plan) {
   data.blend = blend_of(data.sets, choices, c, c.validation_fraction);
   if (!c.valid_data_path.empty()) open_validation(data, c, Texts::kRead);
   return data;
+}
+
+TrainingData opened_data(const RunPlan& plan) {
+  static std::mutex mutex;
+  static std::string opened;
+  static std::optional<TrainingData> data;
+  const TrainConfig& c = plan.config;
+  const std::string wanted =
+      strprintf("%s %s %d %ld %ld %ld %.17g", quote(c.data_path).c_str(), quote(c.valid_data_path).c_str(),
+                c.mock_data ? 1 : 0, static_cast<long>(c.seed), static_cast<long>(c.model.seq_length),
+                static_cast<long>(c.model.vocab_size), c.validation_fraction);
+  const std::lock_guard lock(mutex);
+  if (!data || opened != wanted) {
+    data.reset();
+    data = open_training_data(plan);
+    opened = wanted;
+  }
+  return *data;
 }
 
 void check_named_data(const RunPlan& plan) {

@@ -51,6 +51,8 @@ struct TrainingData {
 
 // Throws kInvalidArgument (too short for one sequence, sets with different tokens), kBadFile, kIo.
 TrainingData open_training_data(const RunPlan& plan);
+// The same. The data stays open for the next plan with the same data, because a search makes dozens of plans.
+TrainingData opened_data(const RunPlan& plan);
 // Throws as that does, of the data that are named, and reads no text: for plans, which draw no batches and may have
 // longer sequences than the corpus that is taken where none is named.
 void check_named_data(const RunPlan& plan);

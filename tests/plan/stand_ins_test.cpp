@@ -6,8 +6,8 @@
 #include <set>
 
 #include "backends/meta/meta_world.h"
-#include "core/plan/replica_documents.h"
 #include "core/runtime/components.h"
+#include "core/runtime/replica_documents.h"
 
 namespace ranklab {
 namespace {

@@ -1,32 +1,9 @@
-#include "core/plan/replica_documents.h"
+#include "core/runtime/replica_documents.h"
 
-#include <mutex>
-#include <optional>
-#include <string>
-
-#include "core/base/text.h"
 #include "core/runtime/document_data.h"
 #include "core/runtime/training_data.h"
 
 namespace ranklab {
-
-TrainingData opened_data(const RunPlan& plan) {
-  static std::mutex mutex;
-  static std::string opened;
-  static std::optional<TrainingData> data;
-  const TrainConfig& c = plan.config;
-  const std::string wanted =
-      strprintf("%s %s %d %ld %ld %ld %.17g", quote(c.data_path).c_str(), quote(c.valid_data_path).c_str(),
-                c.mock_data ? 1 : 0, static_cast<long>(c.seed), static_cast<long>(c.model.seq_length),
-                static_cast<long>(c.model.vocab_size), c.validation_fraction);
-  const std::lock_guard lock(mutex);
-  if (!data || opened != wanted) {
-    data.reset();
-    data = open_training_data(plan);
-    opened = wanted;
-  }
-  return *data;
-}
 
 std::vector<ReplicaDocuments> replica_documents(const TrainingData& data, const RunPlan& plan, int64_t step) {
   const BatchSource source = make_batch_source(data, plan);

@@ -15,8 +15,6 @@ struct ReplicaDocuments {
   int64_t count = 0;
   int64_t pairs = 0;  // number of (query, key) pairs
 };
-// The plan's data. It stays open for the next plan with the same data, because a search makes dozens of plans.
-TrainingData opened_data(const RunPlan& plan);
 std::vector<ReplicaDocuments> replica_documents(const TrainingData& data, const RunPlan& plan, int64_t step);
 
 }  // namespace ranklab
