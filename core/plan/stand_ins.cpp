@@ -6,7 +6,6 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -66,34 +65,16 @@ std::vector<std::optional<int>> context_ranks(const RunPlan& plan, Longest by) {
   return all;
 }
 
-// For each rank, how many nodes its pipeline spans. All ranks of a pipeline have the same value, so that the chosen
-// ranks belong to one pipeline.
-std::vector<int64_t> nodes_of_pipelines(const RunPlan& plan) {
-  std::vector<int64_t> elsewhere(static_cast<size_t>(plan.mesh.world_size()), 0);
-  for (const Group& pipeline : plan.mesh.groups(Axis::kPp)) {
-    const auto nodes = static_cast<int64_t>(members_of_nodes(pipeline, plan.gpus_per_node()).size());
-    for (const int rank : pipeline.global_ranks) elsewhere[static_cast<size_t>(rank)] = nodes;
-  }
-  return elsewhere;
-}
-
 // For each rank, the number of members on other nodes in the groups within its layers, or in those that share its
-// gradients; or the number of nodes of its pipeline.
+// gradients; or the number of nodes of its pipeline: all its ranks have the same value, so that the chosen ranks belong
+// to one pipeline.
 std::vector<int64_t> members_elsewhere(const RunPlan& plan, Longest by) {
-  if (by == Longest::kPipelineLinks) return nodes_of_pipelines(plan);
-  const std::vector<Axis> of_layers = {Axis::kTp, Axis::kCp, Axis::kEp, Axis::kEtp};
-  const std::vector<Axis> of_replicas = {Axis::kDpCp,      Axis::kEdp,      Axis::kDpShard,
-                                         Axis::kDpReplica, Axis::kEdpShard, Axis::kEdpReplica};
-  std::vector<int64_t> elsewhere(static_cast<size_t>(plan.mesh.world_size()), 0);
-  for (const Axis axis : by == Longest::kLinks ? of_layers : of_replicas) {
-    if (plan.mesh.size(axis) == 1) continue;
-    for (const Group& group : plan.mesh.groups(axis)) {
-      const std::map<int, int64_t> here = members_of_nodes(group, plan.gpus_per_node());
-      for (const int rank : group.global_ranks)
-        elsewhere[static_cast<size_t>(rank)] += group.size() - here.at(rank / plan.gpus_per_node());
-    }
-  }
-  return elsewhere;
+  constexpr std::array kOfLayers = {Axis::kTp, Axis::kCp, Axis::kEp, Axis::kEtp};
+  constexpr std::array kOfReplicas = {Axis::kDpCp,      Axis::kEdp,      Axis::kDpShard,
+                                      Axis::kDpReplica, Axis::kEdpShard, Axis::kEdpReplica};
+  if (by == Longest::kPipelineLinks) return nodes_of_groups(plan.mesh, Axis::kPp, plan.gpus_per_node());
+  if (by == Longest::kLinks) return members_elsewhere(plan.mesh, kOfLayers, plan.gpus_per_node());
+  return members_elsewhere(plan.mesh, kOfReplicas, plan.gpus_per_node());
 }
 
 // Ranks of a tensor-parallel group compute alike and have the same links within their layers. But each has its own
@@ -104,21 +85,8 @@ int slowest_tensor_rank(const DeviceMesh& mesh, Longest by, const std::vector<in
   return mesh.coordinate(Axis::kTp, static_cast<int>(most - elsewhere.begin()));
 }
 
-// Whether, in all pipelines, each stage sends either to the same node or to another one.
-bool pipelines_alike_on_nodes(const RunPlan& plan) {
-  std::set<std::vector<bool>> patterns;
-  for (const Group& pipeline : plan.mesh.groups(Axis::kPp)) {
-    std::vector<bool> between;
-    for (size_t stage = 1; stage < pipeline.global_ranks.size(); ++stage)
-      between.push_back(pipeline.global_ranks[stage] / plan.gpus_per_node() !=
-                        pipeline.global_ranks[stage - 1] / plan.gpus_per_node());
-    patterns.insert(std::move(between));
-  }
-  return patterns.size() <= 1;
-}
-
 bool alike_on_nodes(const RunPlan& plan, Longest by) {
-  if (by == Longest::kPipelineLinks) return pipelines_alike_on_nodes(plan);
+  if (by == Longest::kPipelineLinks) return change_nodes_alike(plan.mesh, Axis::kPp, plan.gpus_per_node());
   const std::vector<int64_t> elsewhere = members_elsewhere(plan, by);
   return std::ranges::all_of(elsewhere, [&](int64_t own) { return own == elsewhere.front(); });
 }
