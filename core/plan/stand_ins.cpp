@@ -13,6 +13,7 @@
 #include "core/plan/built_rank.h"
 #include "core/plan/step_time.h"
 #include "core/runtime/replica_documents.h"
+#include "core/spec/slowest_context_rank.h"
 
 namespace ranklab {
 namespace {
@@ -27,26 +28,8 @@ bool by_links(Longest by) {
   return by == Longest::kLinks || by == Longest::kReplicaLinks || by == Longest::kPipelineLinks;
 }
 
-// Ranks that exchange heads have all positions, and are all alike.
 std::vector<AttentionOfLayers> attention_of_layers(const RunPlan& plan) {
-  const ContextSplit& split = plan.config.context_split;
-  const ModelConfig& model = plan.config.model;
-  // number of layers by exchange, window and chunk
-  std::map<std::tuple<ContextExchange, int64_t, int64_t>, int64_t> alike;
-  for (int64_t layer = 0; layer < model.num_layers; ++layer)
-    ++alike[{split.of_layer(layer), model.window_of_layer(layer), model.chunk_of_layer(layer)}];
-  std::vector<AttentionOfLayers> all;
-  for (const auto& [kind, layers] : alike) {
-    const auto [exchange, window, chunk] = kind;
-    if (exchange == ContextExchange::kAllToAll) continue;
-    all.push_back({.window = window,
-                   .chunk = chunk,
-                   .layers = layers,
-                   // Gathered latents are attended to rank after rank.
-                   .in_order = exchange == ContextExchange::kAllGather && !model.mla.enabled(),
-                   .joined = exchange == ContextExchange::kAllToAllP2p ? plan.mesh.size(Axis::kCpHeads) : 1});
-  }
-  return all;
+  return attention_of_layers(plan.config.model, plan.config.context_split, plan.mesh.size(Axis::kCpHeads));
 }
 
 // The context-parallel rank whose attention takes longest; it stands for all.

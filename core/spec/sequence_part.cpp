@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <tuple>
 
 #include "core/base/error.h"
 
@@ -211,37 +210,6 @@ std::vector<std::vector<PositionRun>> gathered_keys(int64_t seq_length, int rank
   std::vector<std::vector<PositionRun>> parts;
   for (int rank = 0; rank < ranks; ++rank) parts.push_back(sequence_part(seq_length, ranks, rank, balance));
   return parts;
-}
-
-int slowest_rank(int64_t seq_length, int ranks, SequenceBalance balance, const std::vector<AttentionOfLayers>& layers,
-                 SlowestBy by) {
-  struct Work {
-    int64_t pairs = 0, blocks = 0, queries = 0;
-    auto in_order(SlowestBy by) const {
-      return by == SlowestBy::kPairs ? std::tuple(pairs, blocks, queries) : std::tuple(blocks, pairs, queries);
-    }
-  };
-  std::vector<Work> work(static_cast<size_t>(ranks));
-  for (const auto& [window, chunk, count, in_order, joined] : layers) {
-    std::vector<int64_t> starts;
-    add_chunk_starts(starts, 0, seq_length, chunk);
-    std::vector<std::vector<PositionRun>> parts;
-    for (int member = 0; member < ranks / joined; ++member)
-      parts.push_back(joined_part(seq_length, ranks, joined, member, balance));
-    const std::vector<std::vector<PositionRun>> keys = in_order ? gathered_keys(seq_length, ranks, balance) : parts;
-    for (size_t rank = 0; rank < work.size(); ++rank) {
-      for (const std::vector<PositionRun>& others : keys) {
-        for (const AttentionBlock& block :
-             attention_blocks(parts[rank / static_cast<size_t>(joined)], others, window, starts)) {
-          work[rank].pairs += count * block.pairs();
-          work[rank].blocks += count;
-          work[rank].queries += count * block.queries;
-        }
-      }
-    }
-  }
-  const auto slowest = std::ranges::max_element(work, {}, [&](const Work& one) { return one.in_order(by); });
-  return static_cast<int>(slowest - work.begin());
 }
 
 }  // namespace ranklab

@@ -73,20 +73,4 @@ void add_chunk_starts(std::vector<int64_t>& starts, int64_t begin, int64_t end, 
 // after rank.
 std::vector<std::vector<PositionRun>> gathered_keys(int64_t seq_length, int ranks, SequenceBalance balance);
 
-// A number of layers whose attention has the same form.
-struct AttentionOfLayers {
-  int64_t window = 0;
-  int64_t chunk = 0;  // positions attend only within chunks of this many; 0: no chunks
-  int64_t layers = 1;
-  bool in_order = true;  // keys are ordered as in gathered_keys(); otherwise rank after rank
-  int joined = 1;        // number of neighbours that exchange heads first: joined_part()
-};
-
-// The rank of a context-parallel group that takes longest: by number of (query, key) pairs and then by number of
-// blocks, or the other way round (for short sequences, whose kernels take hardly longer than their launch); ties are
-// broken by the number of queries in blocks, whose results must be merged.
-enum class SlowestBy { kPairs, kBlocks };
-int slowest_rank(int64_t seq_length, int ranks, SequenceBalance balance, const std::vector<AttentionOfLayers>& layers,
-                 SlowestBy by = SlowestBy::kPairs);
-
 }  // namespace ranklab
