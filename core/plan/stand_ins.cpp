@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/comm/node_members.h"
+#include "core/parallel/data/update_shares.h"
 #include "core/plan/built_rank.h"
 #include "core/plan/step_time.h"
 #include "core/runtime/replica_documents.h"
@@ -74,21 +75,20 @@ bool alike_on_nodes(const RunPlan& plan, Longest by) {
   return std::ranges::all_of(elsewhere, [&](int64_t own) { return own == elsewhere.front(); });
 }
 
-// What one member of a bucket's group updates: its work with whole matrices, the number of parameter pieces, the number
-// of pieces of matrices, and the sum of elements. Also with how many members it exchanges across nodes, and what its
-// batches attend to.
+// What a rank updates, with how many members it exchanges across nodes, and what its batches attend to.
 struct Share {
-  MatrixWork work = {};
-  int64_t pieces = 0, matrix_pieces = 0, elements = 0, elsewhere = 0;
+  UpdateShare update = {};
+  int64_t elsewhere = 0;
   ReplicaDocuments documents = {};
   auto in_order(Longest by) const {
     const auto [first, second] = what_counts(by);
-    return std::tuple(first, second, pieces, elements);
+    return std::tuple(first, second, update.pieces, update.elements);
   }
 
  private:
   std::pair<double, double> what_counts(Longest by) const {
     const auto number = [](int64_t count) { return static_cast<double>(count); };
+    const MatrixWork& work = update.work;
     switch (by) {
       case Longest::kWork:
         return {work.cost, number(work.matrices)};
@@ -96,7 +96,7 @@ struct Share {
       case Longest::kMatrices:
         return {number(work.matrices), work.cost};
       case Longest::kPieces:
-        return {number(matrix_pieces), number(pieces)};
+        return {number(update.matrix_pieces), number(update.pieces)};
       case Longest::kLinks:
       case Longest::kReplicaLinks:
       case Longest::kPipelineLinks:
@@ -109,38 +109,6 @@ struct Share {
     return {};
   }
 };
-using Shares = std::map<Axis, std::vector<Share>>;  // indexed by group rank
-
-Shares shares_of(const std::vector<GradBucket>& buckets) {
-  Shares shares;
-  for (const GradBucket& bucket : buckets) {
-    if (bucket.shards == 1 && bucket.work.empty()) continue;
-    std::vector<Share>& members = shares[bucket.axis];
-    members.resize(std::max(static_cast<size_t>(bucket.shards), bucket.work.size()));
-    for (size_t member = 0; member < bucket.work.size(); ++member) members[member].work += bucket.work[member];
-    for (int member = 0; member < bucket.shards && bucket.shards > 1; ++member) {
-      for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, member)) {
-        Share& own = members[static_cast<size_t>(member)];
-        ++own.pieces;
-        if (!bucket.work.empty()) ++own.matrix_pieces;
-        own.elements += piece.elements();
-      }
-    }
-  }
-  return shares;
-}
-
-Share share_of(int rank, const DeviceMesh& mesh, const Shares& shares) {
-  Share own;
-  for (const auto& [axis, members] : shares) {
-    const Share& share = members[static_cast<size_t>(mesh.coordinate(axis, rank))];
-    own.work += share.work;
-    own.pieces += share.pieces;
-    own.matrix_pieces += share.matrix_pieces;
-    own.elements += share.elements;
-  }
-  return own;
-}
 
 // Whether shards differ in work: matrices that replicas orthogonalize for each other, and rows of queries and keys that
 // QK-clip scales, are in some shards and not in others.
@@ -162,7 +130,7 @@ bool ranks_of_stages_differ(const RunPlan& plan) {
 // For each rank, the rank that runs in its place: in the same stage (and, if given, with this context-parallel rank)
 // the one that owns most, or the first of several. Shards have equal sizes up to padding, but different numbers of
 // parameter pieces, and the rank with the most pieces takes longest. Whole matrices take longer than anything else.
-StandIns fullest_stand_ins(const RunPlan& plan, const std::map<int, Shares>& by_stage,
+StandIns fullest_stand_ins(const RunPlan& plan, const std::map<int, UpdateShares>& by_stage,
                            const std::vector<ReplicaDocuments>& replicas, Longest by, std::optional<int> context_rank) {
   const DeviceMesh& mesh = plan.mesh;
   const std::vector<int64_t> elsewhere =
@@ -174,8 +142,8 @@ StandIns fullest_stand_ins(const RunPlan& plan, const std::map<int, Shares>& by_
     if (mesh.coordinate(Axis::kTp, rank) != tensor_rank) continue;
     if (context_rank && mesh.coordinate(Axis::kCp, rank) != *context_rank) continue;
     const int pp_rank = mesh.coordinate(Axis::kPp, rank);
-    Share own = by_stage.contains(pp_rank) ? share_of(rank, mesh, by_stage.at(pp_rank)) : Share{};
-    own.elsewhere = elsewhere[static_cast<size_t>(rank)];
+    Share own{.elsewhere = elsewhere[static_cast<size_t>(rank)]};
+    if (by_stage.contains(pp_rank)) own.update = share_of(rank, mesh, by_stage.at(pp_rank));
     if (!replicas.empty()) own.documents = replicas[static_cast<size_t>(mesh.coordinate(Axis::kDp, rank))];
     const auto [found, is_new] = fullest.try_emplace(pp_rank, own, rank);
     if (!is_new && own.in_order(by) > found->second.first.in_order(by)) found->second = {own, rank};
@@ -196,12 +164,12 @@ std::vector<StandIns> choices_of_stand_ins(const RunPlan& plan, const ShapeWorld
                                            const std::vector<ReplicaDocuments>& replicas) {
   const bool muon = plan.config.optimizer == OptimizerKind::kMuon;
   const bool work_is_pieces = !muon && plan.mesh.size(Axis::kCp) == 1;  // kWork then chooses the same rank
-  std::map<int, Shares> shares;
+  std::map<int, UpdateShares> shares;
   if ((plan.zero().optimizer || muon) && plan.replicas() > 1) {
     std::mutex mutex;
     build_ranks(plan, on_shapes(parts, make_world(first_stand_ins(plan))), [&](StepContext& c) {
       const std::lock_guard lock(mutex);
-      shares[c.ctx.coordinate(Axis::kPp)] = shares_of(c.optimizer.grad_buckets());
+      shares[c.ctx.coordinate(Axis::kPp)] = update_shares(c.optimizer.grad_buckets());
     });
   }
   std::vector<StandIns> choices;
