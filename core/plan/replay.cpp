@@ -9,10 +9,12 @@
 #include <optional>
 #include <utility>
 
+#include "core/model/wrapped_model.h"
 #include "core/nn/custom_function.h"
 #include "core/plan/pass_memo.h"
 #include "core/plan/repeated_passes.h"
 #include "core/plan/step_time.h"
+#include "core/runtime/provide.h"
 #include "core/runtime/wrapped_optimizer.h"
 
 namespace ranklab {
@@ -289,33 +291,18 @@ void Replay::end() {
   if (kind_ != Pass::kB) flights_.erase(at_);
 }
 
-class ReplayedModel final : public CausalLm {
+class ReplayedModel final : public WrappedModel {
  public:
   ReplayedModel(std::unique_ptr<CausalLm> model, RankContext& ctx, const RunPlan& plan, RepeatedCalls calls)
-      : model_(std::move(model)), replay_(ctx, plan, model_->num_stages(), calls) {}
-  CausalLm& model() { return *model_; }
+      : WrappedModel(std::move(model)), replay_(ctx, plan, num_stages(), calls) {}
   Replay& replay() { return replay_; }
   const PassReport& report() const { return replay_.report(); }
 
-  ParameterRegistry& registry() override { return model_->registry(); }
-  at::Tensor loss_sum(const Batch& batch) override { return model_->loss_sum(batch); }
-  at::Tensor logits(const Batch& batch) override { return model_->logits(batch); }
-  void set_training(bool training) override { model_->set_training(training); }
-  ModelReport end_step() override { return model_->end_step(); }
-  double take_mtp_loss_sum() override { return model_->take_mtp_loss_sum(); }
-  std::vector<std::pair<std::string, at::Tensor>> buffers() override { return model_->buffers(); }
-  void set_parameter_gate(ParameterGate* gate) override { model_->set_parameter_gate(gate); }
-  int num_stages() const override { return model_->num_stages(); }
-  std::vector<Parameter*> stage_parameters(int stage) override { return model_->stage_parameters(stage); }
-  std::vector<int64_t> boundary_shape(int part, int64_t sequences, int64_t tokens, StageResult result) const override {
-    return model_->boundary_shape(part, sequences, tokens, result);
-  }
   at::Tensor forward_stage(int stage, const at::Tensor& input, const Batch& batch, StageResult result) override {
-    return replay_.forward(*model_, stage, input, batch, result);
+    return replay_.forward(inner(), stage, input, batch, result);
   }
 
  private:
-  std::unique_ptr<CausalLm> model_;
   Replay replay_;
 };
 
@@ -345,25 +332,13 @@ class ReplayedOptimizer final : public WrappedOptimizer {
   bool runs_ = true;
 };
 
-class ReplayedModels final : public ModelProvider {
- public:
-  ReplayedModels(std::shared_ptr<ModelProvider> inner, RepeatedCalls calls) : inner_(std::move(inner)), calls_(calls) {}
-  std::unique_ptr<CausalLm> build_model(RankContext& ctx, const RunPlan& plan) const override {
-    return std::make_unique<ReplayedModel>(inner_->build_model(ctx, plan), ctx, plan, calls_);
-  }
-
- private:
-  std::shared_ptr<ModelProvider> inner_;
-  RepeatedCalls calls_;
-};
-
 class ReplayedOptimizers final : public OptimizerRuntime {
  public:
   explicit ReplayedOptimizers(std::shared_ptr<OptimizerRuntime> inner) : inner_(std::move(inner)) {}
   bool makes_values() const override { return inner_->makes_values(); }
   std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
     auto& replayed = dynamic_cast<ReplayedModel&>(model);
-    return std::make_unique<ReplayedOptimizer>(inner_->initialize(replayed.model(), ctx, plan), replayed.replay());
+    return std::make_unique<ReplayedOptimizer>(inner_->initialize(replayed.inner(), ctx, plan), replayed.replay());
   }
 
  private:
@@ -380,7 +355,10 @@ bool microbatches_are_alike(const RunPlan& plan) {
 }
 
 RuntimeComponents with_repeated_passes(RuntimeComponents parts, RepeatedCalls calls) {
-  parts.model_provider = std::make_shared<ReplayedModels>(std::move(parts.model_provider), calls);
+  parts.model_provider =
+      provide_model([own = std::move(parts.model_provider), calls](RankContext& ctx, const RunPlan& plan) {
+        return std::make_unique<ReplayedModel>(own->build_model(ctx, plan), ctx, plan, calls);
+      });
   parts.optimizer_runtime = std::make_shared<ReplayedOptimizers>(std::move(parts.optimizer_runtime));
   return parts;
 }
