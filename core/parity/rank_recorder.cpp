@@ -34,24 +34,6 @@ class RecordedOptimizer final : public WrappedOptimizer {
   ParityRecorder& recorder_;
 };
 
-class RecordedRuntime final : public OptimizerRuntime {
- public:
-  RecordedRuntime(std::shared_ptr<OptimizerRuntime> inner, ParityRecorders& recorders)
-      : inner_(std::move(inner)), recorders_(recorders) {}
-  bool makes_values() const override { return inner_->makes_values(); }
-  std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
-    ParityRecorder& recorder = recorders_.of(ctx.global_rank());
-    auto optimizer = std::make_unique<RecordedOptimizer>(inner_->initialize(model, ctx, plan), recorder);
-    recorder.start(ctx, model, optimizer.get());
-    model.registry().hooks().set(recorder, true);
-    return optimizer;
-  }
-
- private:
-  std::shared_ptr<OptimizerRuntime> inner_;
-  ParityRecorders& recorders_;
-};
-
 }  // namespace
 
 void ParityRecorder::keep(TensorPieces& into, TensorKey key, GlobalSlice slice, const at::Tensor& value) {
@@ -227,7 +209,14 @@ void ParityRecorders::hand_over(ParityRecord& record) {
 
 std::shared_ptr<OptimizerRuntime> recorded_optimizer(std::shared_ptr<OptimizerRuntime> inner,
                                                      ParityRecorders& recorders) {
-  return std::make_shared<RecordedRuntime>(std::move(inner), recorders);
+  return wrap_optimizers(std::move(inner), [&recorders](const OptimizerRuntime& own, CausalLm& model, RankContext& ctx,
+                                                        const RunPlan& plan) {
+    ParityRecorder& recorder = recorders.of(ctx.global_rank());
+    auto optimizer = std::make_unique<RecordedOptimizer>(own.initialize(model, ctx, plan), recorder);
+    recorder.start(ctx, model, optimizer.get());
+    model.registry().hooks().set(recorder, true);
+    return optimizer;
+  });
 }
 
 }  // namespace ranklab

@@ -332,19 +332,6 @@ class ReplayedOptimizer final : public WrappedOptimizer {
   bool runs_ = true;
 };
 
-class ReplayedOptimizers final : public OptimizerRuntime {
- public:
-  explicit ReplayedOptimizers(std::shared_ptr<OptimizerRuntime> inner) : inner_(std::move(inner)) {}
-  bool makes_values() const override { return inner_->makes_values(); }
-  std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
-    auto& replayed = dynamic_cast<ReplayedModel&>(model);
-    return std::make_unique<ReplayedOptimizer>(inner_->initialize(replayed.inner(), ctx, plan), replayed.replay());
-  }
-
- private:
-  std::shared_ptr<OptimizerRuntime> inner_;
-};
-
 }  // namespace
 
 bool microbatches_in_order(const RunPlan& plan) {
@@ -359,7 +346,12 @@ RuntimeComponents with_repeated_passes(RuntimeComponents parts, RepeatedCalls ca
       provide_model([own = std::move(parts.model_provider), calls](RankContext& ctx, const RunPlan& plan) {
         return std::make_unique<ReplayedModel>(own->build_model(ctx, plan), ctx, plan, calls);
       });
-  parts.optimizer_runtime = std::make_shared<ReplayedOptimizers>(std::move(parts.optimizer_runtime));
+  parts.optimizer_runtime = wrap_optimizers(
+      std::move(parts.optimizer_runtime),
+      [](const OptimizerRuntime& own, CausalLm& model, RankContext& ctx, const RunPlan& plan) {
+        auto& replayed = dynamic_cast<ReplayedModel&>(model);
+        return std::make_unique<ReplayedOptimizer>(own.initialize(replayed.inner(), ctx, plan), replayed.replay());
+      });
   return parts;
 }
 

@@ -1,6 +1,7 @@
 // A rank's optimizer that forwards every call: a base class for objects between the optimizer and the engine that
 // change some of the calls. Thread rule: its rank's thread.
 #pragma once
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -34,5 +35,10 @@ class WrappedOptimizer : public RankOptimizer {
  private:
   std::unique_ptr<RankOptimizer> inner_;
 };
+
+// A runtime whose optimizers `wrap` makes of those that `inner` initializes. Called on every rank's thread.
+using WrapOptimizer = std::function<std::unique_ptr<RankOptimizer>(const OptimizerRuntime& inner, CausalLm& model,
+                                                                   RankContext& ctx, const RunPlan& plan)>;
+std::shared_ptr<OptimizerRuntime> wrap_optimizers(std::shared_ptr<OptimizerRuntime> inner, WrapOptimizer wrap);
 
 }  // namespace ranklab

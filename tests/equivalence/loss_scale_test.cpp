@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/parallel/data/bucket_shard.h"
+#include "core/runtime/wrapped_optimizer.h"
 #include "core/sim/aten.h"
 #include "tests/equivalence/precision_run.h"
 #include "tests/runtime/tiny_run.h"
@@ -76,10 +77,10 @@ struct Seen {
   std::map<int, std::vector<int64_t>> updates;  // done after it
 };
 
-class WatchedOptimizer : public RankOptimizer {
+class WatchedOptimizer : public WrappedOptimizer {
  public:
   WatchedOptimizer(std::unique_ptr<RankOptimizer> inner, CausalLm& model, int rank, const Fault& fault, Seen& seen)
-      : inner_(std::move(inner)), rank_(rank), seen_(seen) {
+      : WrappedOptimizer(std::move(inner)), rank_(rank), seen_(seen) {
     const Parameter* victim = model.registry().find(fault.parameter);
     if (rank != fault.rank) return;
     if (victim == nullptr) throw std::out_of_range(fault.parameter);
@@ -87,41 +88,20 @@ class WatchedOptimizer : public RankOptimizer {
       return fault.steps.contains(step_) ? at::full_like(grad, std::numeric_limits<float>::infinity()) : grad;
     });
   }
-  void begin_step(int64_t num_microbatches) override { inner_->begin_step(num_microbatches); }
-  void begin_pass(const GradPass& pass) override { inner_->begin_pass(pass); }
-  void end_pass() override { inner_->end_pass(); }
-  LossScaler* loss_scaler() override { return inner_->loss_scaler(); }
-  SkippedSteps skipped() const override { return inner_->skipped(); }
   double finish_step(double lr) override {
-    const State before = state_of(*inner_);
-    const double norm = inner_->finish_step(lr);
+    const State before = state_of(inner());
+    const double norm = inner().finish_step(lr);
     const std::lock_guard lock(seen_.mutex);
-    seen_.changed[rank_].push_back(!same(before, state_of(*inner_)));
-    seen_.updates[rank_].push_back(inner_->updates());
+    seen_.changed[rank_].push_back(!same(before, state_of(inner())));
+    seen_.updates[rank_].push_back(updates());
     ++step_;
     return norm;
   }
 
  private:
-  std::unique_ptr<RankOptimizer> inner_;
   int rank_;
   Seen& seen_;
   int64_t step_ = 0;
-};
-
-class WatchedRuntime : public OptimizerRuntime {
- public:
-  WatchedRuntime(std::shared_ptr<OptimizerRuntime> inner, Fault fault, Seen& seen)
-      : inner_(std::move(inner)), fault_(std::move(fault)), seen_(seen) {}
-  std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
-    return std::make_unique<WatchedOptimizer>(inner_->initialize(model, ctx, plan), model, ctx.global_rank(), fault_,
-                                              seen_);
-  }
-
- private:
-  std::shared_ptr<OptimizerRuntime> inner_;
-  Fault fault_;
-  Seen& seen_;
 };
 
 struct OverflowCase {
@@ -164,7 +144,11 @@ TEST_P(Overflow, OnOneRankLeavesOutTheUpdateOnAll) {
   const RunPlan plan = resolve(overflow_config(GetParam()));
   Seen seen;
   RuntimeComponents parts = default_components(make_thread_world({.size = plan.mesh.world_size()}), plan);
-  parts.optimizer_runtime = std::make_shared<WatchedRuntime>(parts.optimizer_runtime, GetParam().fault, seen);
+  parts.optimizer_runtime = wrap_optimizers(
+      parts.optimizer_runtime, [&](const OptimizerRuntime& inner, CausalLm& model, RankContext& ctx, const RunPlan& p) {
+        return std::make_unique<WatchedOptimizer>(inner.initialize(model, ctx, p), model, ctx.global_rank(),
+                                                  GetParam().fault, seen);
+      });
   RuntimeEngine engine(parts, plan);
   const auto hook = std::make_shared<RecordingHook>();
   engine.add_hook(hook);

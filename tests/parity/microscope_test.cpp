@@ -16,6 +16,7 @@
 #include "core/parity/microscope.h"
 #include "core/parity/parity_memory.h"
 #include "core/parity/smaller_layouts.h"
+#include "core/runtime/wrapped_optimizer.h"
 #include "core/sim/aten.h"
 #include "examples/bring_your_own.h"
 #include "tests/all_cases.h"
@@ -234,34 +235,28 @@ TEST(Microscope, HoldsAModelOfOnesOwnToOneRank) {
 }
 
 // Weights that are changed by hand on one rank, once: what no reduction explains.
-class OneWrongRank final : public OptimizerRuntime {
- public:
-  explicit OneWrongRank(int rank) : rank_(rank), inner_(default_parts().optimizer_runtime) {}
-  bool makes_values() const override { return true; }
-  std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
-    auto optimizer = inner_->initialize(model, ctx, plan);
-    if (ctx.global_rank() == rank_) {
+std::shared_ptr<OptimizerRuntime> with_wrong_rank(std::shared_ptr<OptimizerRuntime> right, int wrong_rank) {
+  return wrap_optimizers(std::move(right), [wrong_rank](const OptimizerRuntime& inner, CausalLm& model,
+                                                        RankContext& ctx, const RunPlan& plan) {
+    auto optimizer = inner.initialize(model, ctx, plan);
+    if (ctx.global_rank() == wrong_rank) {
       const at::NoGradGuard no_grad;
       model.registry().find("layers.2.mlp_norm.weight")->data[5].mul_(1 + 1e-6);
     }
     return optimizer;
-  }
-
- private:
-  int rank_;
-  std::shared_ptr<OptimizerRuntime> inner_;
-};
+  });
+}
 
 TEST(Compare, OneElementOnOneRankIsFound) {
   TrainConfig config = small("fp64");
   config.parallel = {.world = 4, .tp = 2, .dp = 2};
   const Microscope scope(on_one_rank(config), world_of, {.steps = 1});
-  const auto with_wrong_rank = [](std::shared_ptr<World> world, const RunPlan& plan) {
+  const auto components = [](std::shared_ptr<World> world, const RunPlan& plan) {
     RuntimeComponents parts = default_components(std::move(world), plan);
-    parts.optimizer_runtime = std::make_shared<OneWrongRank>(3);
+    parts.optimizer_runtime = with_wrong_rank(parts.optimizer_runtime, 3);
     return parts;
   };
-  const ParityRecord got = record_run(config, world_of, {.steps = 1, .components = with_wrong_rank});
+  const ParityRecord got = record_run(config, world_of, {.steps = 1, .components = components});
   const ParityComparison result = compare(got, scope.reference());
   ASSERT_NE(result.first_wrong(), nullptr);
   const TensorVerdict& wrong = *result.first_wrong();

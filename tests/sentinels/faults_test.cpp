@@ -8,6 +8,7 @@
 
 #include "core/base/text.h"
 #include "core/parity/watch.h"
+#include "core/runtime/wrapped_optimizer.h"
 #include "core/sim/aten.h"
 #include "tests/sentinels/sentinel_run.h"
 #include "tests/support/model_variants.h"
@@ -48,30 +49,17 @@ void with_lr(TrainConfig& c, double lr) {
 }
 
 // An optimizer that uses another learning rate than the schedule's.
-class OtherRate final : public OptimizerRuntime {
- public:
-  explicit OtherRate(std::shared_ptr<OptimizerRuntime> inner) : inner_(std::move(inner)) {}
-  bool makes_values() const override { return inner_->makes_values(); }
-  std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
-    class Off final : public RankOptimizer {
-     public:
-      explicit Off(std::unique_ptr<RankOptimizer> inner) : inner_(std::move(inner)) {}
-      std::vector<OwnedState> owned_state() override { return inner_->owned_state(); }
-      UpdateWatches* update_watches() override { return inner_->update_watches(); }
-      void begin_step(int64_t num_microbatches) override { inner_->begin_step(num_microbatches); }
-      void begin_pass(const GradPass& pass) override { inner_->begin_pass(pass); }
-      void end_pass() override { inner_->end_pass(); }
-      double finish_step(double lr) override { return inner_->finish_step(lr * 1.01); }
-
-     private:
-      std::unique_ptr<RankOptimizer> inner_;
-    };
-    return std::make_unique<Off>(inner_->initialize(model, ctx, plan));
-  }
-
- private:
-  std::shared_ptr<OptimizerRuntime> inner_;
-};
+std::shared_ptr<OptimizerRuntime> with_other_rate(std::shared_ptr<OptimizerRuntime> right) {
+  class Off final : public WrappedOptimizer {
+   public:
+    using WrappedOptimizer::WrappedOptimizer;
+    double finish_step(double lr) override { return inner().finish_step(lr * 1.01); }
+  };
+  return wrap_optimizers(std::move(right),
+                         [](const OptimizerRuntime& inner, CausalLm& model, RankContext& ctx, const RunPlan& plan) {
+                           return std::make_unique<Off>(inner.initialize(model, ctx, plan));
+                         });
+}
 
 // Random tokens of (step, sample, seed).
 std::shared_ptr<DataProvider> tokens_of(std::function<int64_t(const RankContext&, int64_t step)> seed,
@@ -108,9 +96,8 @@ std::vector<Fault> faults() {
   before("grad_norm", "so do gradients behind them", scaled("head.weight", 1000));
   before("probe_kl", "the prediction turns over", scaled("head.weight", 300));
   add("clip_coef", "a tiny limit", [](TrainConfig& c) { c.clip_grad = 1e-4; });
-  add("lr_schedule", "an optimizer with a rate of its own", {}, {.parts = [](RuntimeComponents& parts) {
-        parts.optimizer_runtime = std::make_shared<OtherRate>(parts.optimizer_runtime);
-      }});
+  add("lr_schedule", "an optimizer with a rate of its own", {},
+      {.parts = [](RuntimeComponents& parts) { parts.optimizer_runtime = with_other_rate(parts.optimizer_runtime); }});
   data("ignored_tokens", "half of the targets do not count", uneven_batches());
   add("dead_experts", "a router without a preference", lost_router, {.before_step = scaled("router.weight", 0, 0)});
   add("collapsed_experts", "a router without a preference", lost_router,
