@@ -23,6 +23,7 @@
 #include "core/runtime/memory/check.h"
 #include "core/runtime/memory/measure.h"
 #include "core/sim/memory_scope.h"
+#include "core/spec/paper_layer_bytes.h"
 
 namespace ranklab {
 namespace {
@@ -164,7 +165,8 @@ RecomputeRow recompute_row(RunPlan plan, const StepRecord& chosen_record, const 
           .activations = fullest.highest[static_cast<size_t>(MemoryCategory::kActivations)],
           .together = together(fullest.at_peak),
           .step_ms = static_cast<double>(record.step_ns) * 1e-6,
-          .paper_layer_bytes = paper_layer_bytes(plan, recompute_policy(plan.config).granularity)};
+          .paper_layer_bytes = paper_layer_bytes(plan.config.model, plan.micro_batch_size, plan.mesh.size(Axis::kTp),
+                                                 plan.sequence_parallel, recompute_policy(plan.config).granularity)};
 }
 
 std::vector<RecomputeRow> recompute_rows(const RunPlan& plan, const StepRecord& record) {

@@ -32,17 +32,4 @@ int64_t layer_bytes(const RunPlan& plan, const ShapeWorldMaker& make_world) {
   return record_step(resolve(c), make_world).of_pipeline_rank(kOwn).kept_bytes.front() / layers;
 }
 
-double paper_layer_bytes(const RunPlan& plan, Recompute granularity) {
-  const ModelConfig& m = plan.config.model;
-  const auto tokens = static_cast<double>(plan.micro_batch_size * m.seq_length);
-  const auto hidden = static_cast<double>(m.hidden_size);
-  const double t = plan.mesh.dims().tp, sbh = tokens * hidden;
-  const double scores = granularity == Recompute::kNone ? 5.0 * static_cast<double>(m.num_attention_heads) *
-                                                              static_cast<double>(m.seq_length) / hidden
-                                                        : 0.0;
-  const bool sharded = plan.sequence_parallel && plan.mesh.dims().tp > 1;
-  if (granularity == Recompute::kFull) return 2 * sbh / (sharded ? t : 1);
-  return sharded ? sbh / t * (34 + scores) : sbh * (10 + 24 / t + scores / t);
-}
-
 }  // namespace ranklab
