@@ -80,10 +80,10 @@ std::map<std::string, double> parts_of(const StepTime& time) {
   std::map<std::string, double> parts = {{"compute", time.compute_ns - time.launch_ns},
                                          {"waiting for kernel launches", time.launch_ns},
                                          {"waiting in the pipeline", time.pipeline_idle_ns},
-                                         {"collectives beside compute", time.hidden_ns},
-                                         {"passing on updated parameters", time.pieces_ns},
-                                         {"waiting for the slowest GPU", time.slowest_ns},
-                                         {"outer updates", time.outer_ns}};
+                                         {"collectives beside compute", time.added.hidden_ns},
+                                         {"passing on updated parameters", time.added.pieces_ns},
+                                         {"waiting for the slowest GPU", time.added.slowest_ns},
+                                         {"outer updates", time.added.outer_ns}};
   for (const auto& [axis, exposed] : time.exposed_ns) parts["exposed " + std::string(name(axis))] = exposed;
   return parts;
 }

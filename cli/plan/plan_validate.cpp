@@ -200,10 +200,10 @@ nlohmann::ordered_json row_json(const Compared& row) {
   if (row.predicted->launch_blocking) json["launch_blocking"] = true;
   json["exposed_ms"] = time.exposed_total_ns() * 1e-6;
   json["pipeline_idle_ms"] = time.pipeline_idle_ns * 1e-6;
-  json["beside_collectives_ms"] = time.hidden_ns * 1e-6;
-  json["pieces_ms"] = time.pieces_ns * 1e-6;
-  json["slowest_gpu_ms"] = time.slowest_ns * 1e-6;
-  json["outer_update_ms"] = time.outer_ns * 1e-6;
+  json["beside_collectives_ms"] = time.added.hidden_ns * 1e-6;
+  json["pieces_ms"] = time.added.pieces_ns * 1e-6;
+  json["slowest_gpu_ms"] = time.added.slowest_ns * 1e-6;
+  json["outer_update_ms"] = time.added.outer_ns * 1e-6;
   for (const auto& [axis, busy] : time.busy_ns) json["links_ms"][std::string(name(axis))] = busy * 1e-6;
   json["predicted_peak_bytes"] = row.predicted_peak();
   json["predicted_memory"] = framework_memory_json(row.predicted->memory);

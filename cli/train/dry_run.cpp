@@ -166,19 +166,19 @@ std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style
     text += strprintf("    exposed %-4s %10s  of %s on the links\n", std::string(name(axis)).c_str(),
                       human_ns(shown).c_str(), human_ns(busy).c_str());
   }
-  if (run.time.hidden_ns > 0)
+  if (run.time.added.hidden_ns > 0)
     text += strprintf("    beside       %10s  extra time of compute that runs beside collectives\n",
-                      human_ns(run.time.hidden_ns).c_str());
-  if (run.time.pieces_ns > 0)
+                      human_ns(run.time.added.hidden_ns).c_str());
+  if (run.time.added.pieces_ns > 0)
     text += strprintf("    pieces       %10s  ranks pass updated parameters to each other one by one\n",
-                      human_ns(run.time.pieces_ns).c_str());
-  if (run.time.slowest_ns > 0)
+                      human_ns(run.time.added.pieces_ns).c_str());
+  if (run.time.added.slowest_ns > 0)
     text += strprintf("    slowest      %10s  waiting for the slowest of %d GPUs\n",
-                      human_ns(run.time.slowest_ns).c_str(), plan.config.parallel.world);
-  if (run.time.outer_update_ns > 0)
-    text +=
-        strprintf("    outer update %10s  in the mean: %s every %s (DiLoCo)\n", human_ns(run.time.outer_ns).c_str(),
-                  human_ns(run.time.outer_update_ns).c_str(), counted(plan.config.diloco.interval(), "step").c_str());
+                      human_ns(run.time.added.slowest_ns).c_str(), plan.config.parallel.world);
+  if (run.time.added.outer_update_ns > 0)
+    text += strprintf("    outer update %10s  in the mean: %s every %s (DiLoCo)\n",
+                      human_ns(run.time.added.outer_ns).c_str(), human_ns(run.time.added.outer_update_ns).c_str(),
+                      counted(plan.config.diloco.interval(), "step").c_str());
   return text + style.dim("    how: " + method_text(plan)) + "\n";
 }
 
@@ -259,10 +259,10 @@ std::string dry_run_json(const RunPlan& plan, const StepRecord& step, const std:
                                    {"kernels_ms", kernels_json(run.time)},
                                    {"launch_wait_ms", run.time.launch_ns * 1e-6},
                                    {"pipeline_idle_ms", run.time.pipeline_idle_ns * 1e-6},
-                                   {"beside_collectives_ms", run.time.hidden_ns * 1e-6},
-                                   {"pieces_ms", run.time.pieces_ns * 1e-6},
-                                   {"slowest_gpu_ms", run.time.slowest_ns * 1e-6},
-                                   {"outer_update_ms", run.time.outer_ns * 1e-6},
+                                   {"beside_collectives_ms", run.time.added.hidden_ns * 1e-6},
+                                   {"pieces_ms", run.time.added.pieces_ns * 1e-6},
+                                   {"slowest_gpu_ms", run.time.added.slowest_ns * 1e-6},
+                                   {"outer_update_ms", run.time.added.outer_ns * 1e-6},
                                    {"exposed_ms", exposed_json(run.time.exposed_ns)},
                                    {"mfu", run.mfu}}}};
   if (run.documents_known) {

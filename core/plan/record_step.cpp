@@ -134,14 +134,17 @@ double hidden_ns(const StepRecord& record, const RunPlan& plan) {
 // Adds costs that the clocks of a few ranks do not show: collectives slow down concurrent compute, updated parameters
 // are handed out one by one, and thousands of GPUs wait for the slowest one.
 StepRecord with_what_clocks_lack(StepRecord record, const RunPlan& plan) {
-  record.hidden_ns = nanoseconds(hidden_ns(record, plan));
-  record.step_ns += record.hidden_ns;
-  for (const RankRecord& rank : record.ranks)
-    record.pieces_ns = std::max(record.pieces_ns, nanoseconds(1e3 * rank.pieces_us));
-  record.step_ns += record.pieces_ns;
-  const double slowest = slowest_share(plan.profile, plan.mesh.world_size());
-  record.slowest_ns = nanoseconds(slowest * static_cast<double>(record.step_ns));
-  record.step_ns += record.slowest_ns;
+  const auto add = [&](double& part, double ns) {
+    const int64_t whole = nanoseconds(ns);
+    part = static_cast<double>(whole);
+    record.step_ns += whole;
+  };
+  double pieces_us = 0;
+  for (const RankRecord& rank : record.ranks) pieces_us = std::max(pieces_us, rank.pieces_us);
+  add(record.added.hidden_ns, hidden_ns(record, plan));
+  add(record.added.pieces_ns, 1e3 * pieces_us);
+  add(record.added.slowest_ns,
+      slowest_share(plan.profile, plan.mesh.world_size()) * static_cast<double>(record.step_ns));
   return record;
 }
 
@@ -245,9 +248,11 @@ StepRecord record_mean(const RunPlan& plan, const ShapeWorldMaker& make_world, c
   const double update_ns =
       static_cast<double>(cycle.step_ns - steps * record.step_ns) / static_cast<double>(fragments) +
       hidden_ns(updated, plan) - hidden_ns(record, plan);
-  record.outer_update_ns = nanoseconds(std::max(update_ns, 0.0));
-  record.outer_ns = record.outer_update_ns * diloco.fragments / diloco.sync_steps;
-  record.step_ns += record.outer_ns;
+  const int64_t whole_ns = nanoseconds(std::max(update_ns, 0.0));
+  const int64_t mean_ns = whole_ns * diloco.fragments / diloco.sync_steps;
+  record.added.outer_update_ns = static_cast<double>(whole_ns);
+  record.added.outer_ns = static_cast<double>(mean_ns);
+  record.step_ns += mean_ns;
   record.keep_fuller(updated);
   return with_what_clocks_lack(std::move(record), plan);
 }

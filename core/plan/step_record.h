@@ -45,16 +45,20 @@ struct RankRecord {
 // to their number.
 enum class RepeatedCalls { kCounted, kTraced };
 
-struct StepRecord {
-  // from the beginning of one step to the next, where each part takes as long as the slowest rank; includes the next
-  // four
-  int64_t step_ns = 0;
+// What the clocks of one step of a few ranks do not show.
+struct AddedTime {
   // time by which compute is longer because of concurrent collectives (core/sim/software_terms.h)
-  int64_t hidden_ns = 0;
-  int64_t pieces_ns = 0;               // time in which ranks send each other updated parameters one by one
-  int64_t slowest_ns = 0;              // time that all ranks wait for the slowest of many GPUs
-  int64_t outer_ns = 0;                // an outer update of DiLoCo, averaged over the steps between two of them
-  int64_t outer_update_ns = 0;         // the whole of it, for one fragment
+  double hidden_ns = 0;
+  double pieces_ns = 0;        // time in which ranks send each other updated parameters one by one
+  double slowest_ns = 0;       // time that all ranks wait for the slowest of many GPUs
+  double outer_ns = 0;         // an outer update of DiLoCo, averaged over the steps between two of them
+  double outer_update_ns = 0;  // the whole of it, for one fragment
+};
+
+struct StepRecord {
+  // from the beginning of one step to the next, where each part takes as long as the slowest rank; with what is added
+  int64_t step_ns = 0;
+  AddedTime added = {};
   std::vector<RankRecord> ranks = {};  // in ascending global rank
   // A warning in words if attention stays within documents, but the data is not available; "" otherwise.
   std::string documents_warning() const;

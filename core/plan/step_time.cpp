@@ -13,11 +13,7 @@ double StepTime::exposed_total_ns() const {
 StepTime time_of(const StepRecord& record) {
   StepTime time;
   time.total_ns = static_cast<double>(record.step_ns);
-  time.hidden_ns = static_cast<double>(record.hidden_ns);
-  time.pieces_ns = static_cast<double>(record.pieces_ns);
-  time.slowest_ns = static_cast<double>(record.slowest_ns);
-  time.outer_ns = static_cast<double>(record.outer_ns);
-  time.outer_update_ns = static_cast<double>(record.outer_update_ns);
+  time.added = record.added;
   const auto ranks = static_cast<double>(record.ranks.size());
   for (const RankRecord& rank : record.ranks) {
     time.compute_ns += static_cast<double>(rank.time.compute_ns) / ranks;
@@ -32,8 +28,9 @@ StepTime time_of(const StepRecord& record) {
     }
   }
   if (record.ranks.size() > 1)
-    time.pipeline_idle_ns = std::max(0.0, time.total_ns - time.compute_ns - time.exposed_total_ns() - time.hidden_ns -
-                                              time.pieces_ns - time.slowest_ns - time.outer_ns);
+    time.pipeline_idle_ns =
+        std::max(0.0, time.total_ns - time.compute_ns - time.exposed_total_ns() - time.added.hidden_ns -
+                          time.added.pieces_ns - time.added.slowest_ns - time.added.outer_ns);
   return time;
 }
 

@@ -20,11 +20,7 @@ struct StepTime {
   std::map<Axis, double> exposed_ns;                    // communication that compute does not hide
   std::map<Axis, double> busy_ns;                       // time on the links
   double pipeline_idle_ns = 0;                          // waiting for other ranks of the pipeline
-  double hidden_ns = 0;   // time by which compute is longer because of concurrent collectives
-  double pieces_ns = 0;   // sending updated parameters one by one
-  double slowest_ns = 0;  // waiting for the slowest of many GPUs
-  double outer_ns = 0;    // outer updates of DiLoCo, averaged over steps
-  double outer_update_ns = 0;
+  AddedTime added = {};                                 // the record's
   double exposed_total_ns() const;
 };
 

@@ -59,7 +59,7 @@ TEST(DilocoPlan, TheMeanStepIsThatOfRuns) {
         config_of({.world = 8, .tp = 1, .pp = 4}, 0, {.sync_steps = 4, .fragments = 4})}) {
     const StepRecord plan = record_step(resolve(config), make_meta_world);
     const double run_ns = mean_step_ns(config);
-    EXPECT_GT(plan.outer_update_ns, 0);
+    EXPECT_GT(plan.added.outer_update_ns, 0);
     EXPECT_NEAR(static_cast<double>(plan.step_ns) / run_ns, 1, kStepTimeTolerance)
         << "every " << config.diloco.sync_steps << " steps, " << config.diloco.fragments << " fragments, delay "
         << config.diloco.sync_delay << ", ZeRO " << config.zero_stage << ", tp " << config.parallel.tp << ", pp "
