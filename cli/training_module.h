@@ -33,7 +33,7 @@ struct TrainingFunctions {
   StepRecord (*record_traced_step)(const RunPlan&);  // its traces contain the calls of every pass
   int64_t (*boundary_bytes)(const RunPlan&);
   PipelineCosts (*recorded_costs)(const RunPlan&);
-  std::vector<RankPiece> (*rank_pieces)(const RunPlan&, int global_rank);
+  std::vector<NamedSlice> (*rank_pieces)(const RunPlan&, int global_rank);
   // Throws kCheckFailed with the first error that the types in a step on shapes show.
   void (*check_types)(const RunPlan&);
   void (*check_data)(const RunPlan&);  // core/runtime/training_data.h

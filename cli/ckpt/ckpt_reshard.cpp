@@ -144,7 +144,7 @@ class Resharder {
       checkpoint_.read(name, slice, bytes.back());
       pieces.push_back({.tensor = name, .type = type, .shape = shape, .slice = slice, .bytes = bytes.back()});
     };
-    for (const RankPiece& piece : training_functions().rank_pieces(plan_, rank)) {
+    for (const NamedSlice& piece : training_functions().rank_pieces(plan_, rank)) {
       const std::string kind = piece.tensor.substr(0, piece.tensor.find('/'));
       if (kind == "buffer") add(piece.tensor, piece.shape, piece.slice);
       if (kind != "weight") continue;

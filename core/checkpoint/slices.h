@@ -27,6 +27,13 @@ struct TensorSlice {
   bool operator==(const TensorSlice&) const = default;
 };
 
+// A piece of a named tensor.
+struct NamedSlice {
+  std::string tensor = {};          // "weight/layers.0...", "exp_avg/...", "buffer/..."
+  std::vector<int64_t> shape = {};  // shape of the whole tensor
+  TensorSlice slice = {};
+};
+
 // Elements [global, global + length) of the whole tensor are the slice's own elements from `at` on.
 struct SliceRun {
   int64_t global = 0;

@@ -7,11 +7,10 @@
 
 namespace ranklab {
 
-std::vector<RankPiece> rank_pieces(const RunPlan& plan, int global_rank, const ShapeWorldMaker& make_world) {
-  std::vector<RankPiece> pieces;
+std::vector<NamedSlice> rank_pieces(const RunPlan& plan, int global_rank, const ShapeWorldMaker& make_world) {
+  std::vector<NamedSlice> pieces;
   build_rank(plan, global_rank, make_world, [&](StepContext& context) {
-    for (SnapshotPiece& piece : snapshot_pieces(context))
-      pieces.push_back({std::move(piece.tensor), std::move(piece.shape), std::move(piece.slice)});
+    for (SnapshotPiece& piece : snapshot_pieces(context)) pieces.push_back(std::move(piece.place));
   });
   return pieces;
 }

@@ -2,7 +2,6 @@
 // snapshot (core/runtime/checkpoint/snapshot.h), built on shapes. With this a checkpoint is resharded without starting
 // any rank. Cost: a model and its optimizer without memory. Thread rule: as for record_step().
 #pragma once
-#include <string>
 #include <vector>
 
 #include "core/checkpoint/slices.h"
@@ -10,11 +9,6 @@
 
 namespace ranklab {
 
-struct RankPiece {
-  std::string tensor = {};          // "weight/layers.0...", "exp_avg/...", "buffer/..."
-  std::vector<int64_t> shape = {};  // shape of the whole tensor
-  TensorSlice slice = {};
-};
-std::vector<RankPiece> rank_pieces(const RunPlan& plan, int global_rank, const ShapeWorldMaker& make_world);
+std::vector<NamedSlice> rank_pieces(const RunPlan& plan, int global_rank, const ShapeWorldMaker& make_world);
 
 }  // namespace ranklab

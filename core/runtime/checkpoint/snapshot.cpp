@@ -94,7 +94,7 @@ std::vector<SnapshotPiece> snapshot_pieces(StepContext& context) {
     const Parameter& parameter = *state.parameter;
     const TensorSlice slice{.partition = slice_partition(parameter.partition), .begin = state.begin, .end = state.end};
     const auto add = [&](const std::string& kind, const at::Tensor& tensor) {
-      pieces.push_back({kind + "/" + parameter.name, tensor, parameter.partition.global_shape, slice});
+      pieces.push_back({{kind + "/" + parameter.name, parameter.partition.global_shape, slice}, tensor});
     };
     if (writers.writes(parameter)) {
       add("weight", state.weight);
@@ -105,7 +105,7 @@ std::vector<SnapshotPiece> snapshot_pieces(StepContext& context) {
   }
   if (!writers.writes_buffers()) return pieces;
   for (const auto& [name, buffer] : context.model.buffers())
-    pieces.push_back({"buffer/" + name, buffer, buffer.sizes().vec(), whole_slice(buffer.sizes().vec())});
+    pieces.push_back({{"buffer/" + name, buffer.sizes().vec(), whole_slice(buffer.sizes().vec())}, buffer});
   return pieces;
 }
 
@@ -119,10 +119,10 @@ RankSnapshot take_snapshot(StepContext& context) {
     const at::Tensor& elements = piece.elements;
     const at::Tensor copy = elements.detach().to(at::kCPU, elements.scalar_type(), false, true).contiguous();
     snapshot.storage.push_back(copy);
-    snapshot.pieces.push_back({.tensor = std::move(piece.tensor),
+    snapshot.pieces.push_back({.tensor = std::move(piece.place.tensor),
                                .type = tensor_type(copy.scalar_type()),
-                               .shape = std::move(piece.shape),
-                               .slice = std::move(piece.slice),
+                               .shape = std::move(piece.place.shape),
+                               .slice = std::move(piece.place.slice),
                                .bytes = {static_cast<const std::byte*>(copy.const_data_ptr()), copy.nbytes()}});
   }
   return snapshot;

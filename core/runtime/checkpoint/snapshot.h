@@ -25,10 +25,8 @@ RankSnapshot take_snapshot(StepContext& context);
 
 // A piece of a tensor before the copy.
 struct SnapshotPiece {
-  std::string tensor = {};  // "weight/layers.0...", "exp_avg/...", "buffer/..."
+  NamedSlice place = {};
   at::Tensor elements = {};
-  std::vector<int64_t> shape = {};  // shape of the whole tensor
-  TensorSlice slice = {};
 };
 std::vector<SnapshotPiece> snapshot_pieces(StepContext& context);
 
