@@ -145,11 +145,4 @@ SentinelRules::SentinelRules(SentinelMode mode, const std::string& rules) : mode
 
 bool SentinelRules::measures(std::string_view name) const { return rows_.contains(name); }
 
-bool SentinelRules::acts(SentinelAction action) const {
-  return std::any_of(rows_.begin(), rows_.end(), [action](const auto& one) {
-    const SentinelRow& row = one.second;
-    return row.action == action && !(row.warn.open() && row.stop.open());
-  });
-}
-
 }  // namespace ranklab

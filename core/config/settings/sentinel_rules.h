@@ -59,8 +59,6 @@ class SentinelRules {
   // Whether this run measures the sentinel.
   bool measures(std::string_view name) const;
   const SentinelRow& row(std::string_view name) const { return rows_.at(name); }  // REQUIRES: measures()
-  // Whether any sentinel may take this action.
-  bool acts(SentinelAction action) const;
 
  private:
   SentinelMode mode_;
