@@ -1,7 +1,7 @@
 // The runs with whose calls and bytes a plan is compared: a model so small that a step takes milliseconds, in every
 // layout, recipe and schedule.
 #pragma once
-#include "tests/plan/run_layouts.h"
+#include "tests/plan/run_models.h"
 #include "tests/runtime/tiny_run.h"
 
 namespace ranklab {

@@ -3,7 +3,7 @@
 #include <ostream>
 
 #include "core/spec/presets.h"
-#include "tests/plan/run_layouts.h"
+#include "tests/plan/run_models.h"
 
 namespace ranklab {
 

@@ -2,7 +2,7 @@
 // in which other kernels take the time.
 #pragma once
 #include "core/spec/presets.h"
-#include "tests/plan/run_layouts.h"
+#include "tests/plan/run_models.h"
 
 namespace ranklab {
 
