@@ -30,6 +30,7 @@ inline const Settings kTinyRun = {
 inline const Settings kDense = {{"model.num_layers", "4"},       {"model.hidden_size", "32"},
                                 {"model.ffn_hidden_size", "48"}, {"model.num_attention_heads", "4"},
                                 {"model.vocab_size", "259"},     {"model.tie_embeddings", "true"}};
+inline const Settings kOne = kTinyRun + kDense + Settings{{"parallel.world_size", "1"}};
 inline const Settings kMoe = {{"model.preset", "deepseek_v3_tiny"}};
 
 struct RunRecord : public Hook {
