@@ -45,9 +45,11 @@ struct Schedule {
 // Only the forwards: each stage of the first model copy runs all microbatches before the rank's next stage begins.
 Schedule forward_only(const Schedule& whole, int num_microbatches);
 
-// Appends all passes of one microbatch through a chain of stages, while no other microbatch runs. Its backwards are
-// whole, or, with `split`, divided into B and W.
-void add_alone(Schedule& schedule, int chain, int microbatch, bool split);
+// One microbatch after another through the first chain, while no other runs. Backwards are whole, but that of the
+// microbatch `split` is divided into B and W.
+Schedule one_by_one(const Schedule& whole, int num_microbatches, int split);
+// One microbatch through each chain, one after another. Backwards are divided if any of `whole` is.
+Schedule one_per_chain(const Schedule& whole);
 
 // The parameters of a schedule. Errors name the field and the nearest legal value.
 struct ScheduleRequest {

@@ -25,12 +25,6 @@ namespace {
 
 constexpr int64_t kSteps = 2;
 
-bool splits(const Schedule& schedule) {
-  return std::ranges::any_of(schedule.ranks, [](const std::vector<Action>& actions) {
-    return std::ranges::find(actions, ActionKind::kW, &Action::kind) != actions.end();
-  });
-}
-
 // The first of the two recorded steps only creates what stays, so it gets a single microbatch per chain of stages, as
 // at the start of a growing batch; this halves the cost of a plan with thousands of microbatches. The second step is
 // the same to the bit if all ranks meet between the two steps, in the norm of the gradients that are clipped
@@ -44,11 +38,8 @@ bool may_begin_short(const RunPlan& plan) {
 
 // REQUIRES: may_begin_short(), and a batch that does not grow.
 RunPlan with_short_first_step(RunPlan plan) {
-  Schedule first = plan.schedule;
-  first.num_microbatches = first.num_chains();
-  first.ranks.assign(first.ranks.size(), {});
   // If backwards are split, what stays between B and W is thus known from the first pass.
-  for (int chain = 0; chain < first.num_chains(); ++chain) add_alone(first, chain, chain, splits(plan.schedule));
+  const Schedule first = one_per_chain(plan.schedule);
   const int64_t whole = plan.config.global_batch_size;
   const int64_t start = whole / plan.schedule.num_microbatches * first.num_microbatches;
   plan.ramp = {.whole = whole, .start = start, .increment = whole - start, .samples = 1};

@@ -10,20 +10,9 @@
 namespace ranklab {
 namespace {
 
-// The first and the last microbatch's gradients have a different cost, so the passes between them are measured.
+// The first and the last microbatch's gradients have a different cost, so the passes between them are measured: of one
+// microbatch with a whole backward, and of one with a split backward.
 constexpr int kWhole = 1, kSplit = 2, kMicrobatches = 4;
-
-// Sends one microbatch after another through one chain of the stages; one of them has a split backward (B, then W).
-Schedule one_by_one(const Schedule& of) {
-  Schedule out{.name = of.name,
-               .num_microbatches = kMicrobatches,
-               .rank_of_stage = {of.rank_of_stage.begin(), of.rank_of_stage.begin() + of.chain_length},
-               .chain_length = of.chain_length,
-               .ranks = std::vector<std::vector<Action>>(of.ranks.size())};
-  for (int microbatch = 0; microbatch < kMicrobatches; ++microbatch)
-    add_alone(out, 0, microbatch, microbatch == kSplit);
-  return out;
-}
 
 TraceFile measured_part(std::vector<RankTrace> traces) {
   for (RankTrace& rank : traces) {
@@ -40,7 +29,7 @@ TraceFile measured_part(std::vector<RankTrace> traces) {
 
 PipelineCosts recorded_costs(const RunPlan& plan, const ShapeWorldMaker& make_world) {
   RunPlan probe = plan;
-  probe.schedule = one_by_one(plan.schedule);
+  probe.schedule = one_by_one(plan.schedule, kMicrobatches, kSplit);
   probe.num_microbatches = kMicrobatches;
   probe.config.global_batch_size = plan.micro_batch_size * kMicrobatches * plan.dp();
   const PipelineCosts parts = costs_of_trace(measured_part(record_step(probe, make_world).traces));
