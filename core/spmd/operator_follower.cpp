@@ -88,9 +88,9 @@ void OperatorFollower::take_operands(const at::RecordFunction& fn, Frame& frame)
     operands_.swap(choices_);
     uses_.assign(operands_.size(), frame.rule->use_of(0));
   }
-  TensorType& type = frame.known->type;
+  SpmdType& type = frame.known->type;
   type = rules_.combined(operands_, uses_, frame.fault);
-  for (const TensorType& choice : choices_) type.same = rules_.partitions().meet(type.same, choice.same);
+  for (const SpmdType& choice : choices_) type.same = rules_.partitions().meet(type.same, choice.same);
 }
 
 void OperatorFollower::end(const at::RecordFunction& fn) {

@@ -52,7 +52,7 @@ class OperatorFollower {
   std::unordered_map<std::string, OperatorRule> known_rules_;
   std::unordered_map<const char*, std::pair<std::string, const OperatorRule*>> by_address_;
   std::vector<Frame> frames_;
-  std::vector<TensorType> operands_, choices_;
+  std::vector<SpmdType> operands_, choices_;
   std::vector<OperandUse> uses_;  // of the operands
   bool paused_ = false;
   int64_t operators_ = 0;

@@ -26,7 +26,7 @@ void TypeChecker::check_gradients() {
   for (auto one = state_->made.rbegin(); one != state_->made.rend(); ++one) {
     const State::Gradient* gradient = *one;
     if (!gradient->type) continue;
-    TensorType type = *gradient->type, before = gradient->before.value_or(type);
+    SpmdType type = *gradient->type, before = gradient->before.value_or(type);
     // If other ranks update a parameter, they also sum its copies.
     before.have = state_->partitions().join(before.have, gradient->copies);
     if (!gradient->is_counted) type.have = state_->partitions().join(type.have, gradient->copies);
@@ -46,18 +46,18 @@ void TypeChecker::arrived(const std::string& parameter, const at::Tensor& grad) 
   if (found == state_->gradients.end()) return;
   ++state_->arrivals;
   State::Gradient& gradient = found->second;
-  const std::optional<TensorType> type = state_->type_of(grad);
+  const std::optional<SpmdType> type = state_->type_of(grad);
   if (!type) {
     ++state_->untyped;
     return;
   }
-  const TensorType whole = state_->rules.gradient(gradient.forward, *type);
+  const SpmdType whole = state_->rules.gradient(gradient.forward, *type);
   state_->tensors.set(grad, {whole, &found->first}, false);
   if (std::exchange(gradient.was_reduced, false)) gradient.before = std::exchange(gradient.type, std::nullopt);
   std::optional<TypeFault> wrong;
-  const std::vector<TensorType> both = {gradient.type.value_or(whole), whole};
+  const std::vector<SpmdType> both = {gradient.type.value_or(whole), whole};
   if (gradient.type && *gradient.type != whole) {
-    const TensorType sum = state_->rules.combined(both, OperandUse::kAdded, wrong);
+    const SpmdType sum = state_->rules.combined(both, OperandUse::kAdded, wrong);
     if (wrong) state_->fault(*wrong, "gradients of microbatches", parameter, whole);
     gradient.type = sum;
   } else {
@@ -93,7 +93,7 @@ void TypeChecker::summed_over_copies(const std::string& parameter) {
   State::Gradient* const gradient = state_->typed(parameter);
   if (gradient == nullptr) return;
   RankPartitions& partitions = state_->partitions();
-  TensorType& type = *gradient->type;
+  SpmdType& type = *gradient->type;
   type.have = partitions.join(type.have, gradient->copies);
   type.same = partitions.join(type.same, gradient->copies);
 }

@@ -24,20 +24,20 @@ Axis TypeRules::missing(PartitionId need, PartitionId have, bool of_experts) {
   return Axis::kWorld;
 }
 
-TensorType TypeRules::combined(std::span<const TensorType> operands, std::span<const OperandUse> uses,
-                               std::optional<TypeFault>& fault) {
-  TensorType out = operands.front();
-  const TensorType* partial = nullptr;
+SpmdType TypeRules::combined(std::span<const SpmdType> operands, std::span<const OperandUse> uses,
+                             std::optional<TypeFault>& fault) {
+  SpmdType out = operands.front();
+  const SpmdType* partial = nullptr;
   bool nonlinear = false;
   size_t factors = 0;  // number of factors that are partial
-  std::optional<TensorType> product;
+  std::optional<SpmdType> product;
   for (size_t i = 0; i < operands.size(); ++i) {
-    const TensorType& operand = operands[i];
+    const SpmdType& operand = operands[i];
     out.same = partitions_.meet(out.same, operand.same);
     const bool multiplied = uses[i] == OperandUse::kMultiplied;
     if (multiplied && product) product->same = partitions_.meet(product->same, operand.same);
     if (multiplied && (!product || operand.partial()))
-      product = TensorType{product ? product->same : operand.same, operand.have, operand.need};
+      product = SpmdType{product ? product->same : operand.same, operand.have, operand.need};
     if (!operand.partial()) continue;
     if (partial == nullptr) partial = &operand;
     nonlinear |= uses[i] == OperandUse::kNonlinear;
@@ -53,13 +53,13 @@ TensorType TypeRules::combined(std::span<const TensorType> operands, std::span<c
     wrong("a partial sum in an operator that is not linear in it", "the sum, or linear operators before it",
           "reduce it before this operator");
   if (factors > 1) wrong("the product of two partial sums", "at most one of them", "reduce one of them first");
-  std::vector<TensorType> summands;
+  std::vector<SpmdType> summands;
   for (size_t i = 0; i < operands.size(); ++i)
     if (uses[i] == OperandUse::kAdded) summands.push_back(operands[i]);
   if (product && !summands.empty()) summands.push_back(*product);
   // A summand that is still to be summed over some ranks must not meet another that is the same on these ranks.
-  const bool again = std::ranges::any_of(summands, [&](const TensorType& sum) {
-    return sum.partial() && std::ranges::any_of(summands, [&](const TensorType& other) {
+  const bool again = std::ranges::any_of(summands, [&](const SpmdType& sum) {
+    return sum.partial() && std::ranges::any_of(summands, [&](const SpmdType& other) {
              return !partitions_.within(partitions_.meet(other.same, sum.need), sum.have);
            });
   });
@@ -69,14 +69,13 @@ TensorType TypeRules::combined(std::span<const TensorType> operands, std::span<c
   return out;
 }
 
-TensorType TypeRules::combined(std::span<const TensorType> operands, OperandUse of_all,
-                               std::optional<TypeFault>& fault) {
+SpmdType TypeRules::combined(std::span<const SpmdType> operands, OperandUse of_all, std::optional<TypeFault>& fault) {
   return combined(operands, std::vector<OperandUse>(operands.size(), of_all), fault);
 }
 
-TensorType TypeRules::summed(const TensorType& type, Axis axis, std::optional<TypeFault>& fault) {
+SpmdType TypeRules::summed(const SpmdType& type, Axis axis, std::optional<TypeFault>& fault) {
   const PartitionId groups = partitions_.groups(axis);
-  TensorType out = type;
+  SpmdType out = type;
   if (!type.partial() && type.need == RankPartitions::kApart) {
     if (partitions_.within(groups, type.same))
       fault = TypeFault{axis, "a sum of what all its ranks have: it counts the same numbers several times",
@@ -94,39 +93,39 @@ TensorType TypeRules::summed(const TensorType& type, Axis axis, std::optional<Ty
   return out;
 }
 
-TensorType TypeRules::all_reduced(const TensorType& type, Axis axis, std::optional<TypeFault>& fault) {
-  TensorType out = summed(type, axis, fault);
+SpmdType TypeRules::all_reduced(const SpmdType& type, Axis axis, std::optional<TypeFault>& fault) {
+  SpmdType out = summed(type, axis, fault);
   out.same = partitions_.join(type.same, partitions_.groups(axis));
   return out;
 }
 
-TensorType TypeRules::all_reduced_max(const TensorType& type, Axis axis, std::optional<TypeFault>& fault) {
+SpmdType TypeRules::all_reduced_max(const SpmdType& type, Axis axis, std::optional<TypeFault>& fault) {
   if (type.partial())
     fault = TypeFault{missing(type.need, type.have), "the maximum of partial sums", "the maximum of the sum",
                       "reduce by a sum first"};
-  TensorType out = type;
+  SpmdType out = type;
   out.same = partitions_.join(type.same, partitions_.groups(axis));
   return out;
 }
 
-TensorType TypeRules::reduce_scattered(const TensorType& type, Axis axis, std::optional<TypeFault>& fault) {
-  TensorType out = summed(type, axis, fault);
+SpmdType TypeRules::reduce_scattered(const SpmdType& type, Axis axis, std::optional<TypeFault>& fault) {
+  SpmdType out = summed(type, axis, fault);
   out.same = partitions_.meet(partitions_.join(type.same, partitions_.groups(axis)), partitions_.places(axis));
   return out;
 }
 
-TensorType TypeRules::all_gathered(TensorType type, Axis axis) {
+SpmdType TypeRules::all_gathered(SpmdType type, Axis axis) {
   type.same = partitions_.join(type.same, partitions_.groups(axis));
   return type;
 }
 
-TensorType TypeRules::exchanged(TensorType type, Axis axis) {
+SpmdType TypeRules::exchanged(SpmdType type, Axis axis) {
   type.same = partitions_.meet(type.same, partitions_.places(axis));
   return type;
 }
 
-TensorType TypeRules::product(const TensorType& type, const TensorType& operand, PartitionId split_of_weight) {
-  TensorType out = type;
+SpmdType TypeRules::product(const SpmdType& type, const SpmdType& operand, PartitionId split_of_weight) {
+  SpmdType out = type;
   // Only a dimension over which both are split is contracted: a matrix that is split along its other dimension gives a
   // part of the result.
   if (split_of_weight == RankPartitions::kApart ||
@@ -136,8 +135,8 @@ TensorType TypeRules::product(const TensorType& type, const TensorType& operand,
   return out;
 }
 
-TensorType TypeRules::gradient(const TensorType& forward, const TensorType& grad) {
-  TensorType out = grad;
+SpmdType TypeRules::gradient(const SpmdType& forward, const SpmdType& grad) {
+  SpmdType out = grad;
   // If a tensor varies, each rank has another part of it and so of its gradient; the summands of one sum all have the
   // same gradient.
   out.same = partitions_.meet(grad.same, partitions_.join(forward.same, forward.need));
@@ -161,12 +160,12 @@ Axis TypeRules::set_axis(Axis axis) {
   }
 }
 
-AxisType TypeRules::over(const TensorType& type, PartitionId groups) {
+AxisType TypeRules::over(const SpmdType& type, PartitionId groups) {
   if (partitions_.within(groups, type.need) && !partitions_.within(groups, type.have)) return AxisType::kPartial;
   return partitions_.within(groups, type.same) ? AxisType::kReplicated : AxisType::kVarying;
 }
 
-TypeChange TypeRules::change(const TensorType& before, const TensorType& after) {
+TypeChange TypeRules::change(const SpmdType& before, const SpmdType& after) {
   TypeChange out;
   const bool has_experts = partitions_.groups(Axis::kEp) != RankPartitions::kApart;
   for (const Axis axis : TypeChange::kAxes) {
@@ -180,7 +179,7 @@ TypeChange TypeRules::change(const TensorType& before, const TensorType& after) 
   return out;
 }
 
-std::string TypeRules::text(const TensorType& type) {
+std::string TypeRules::text(const SpmdType& type) {
   const TypeChange types = change(type, type);
   return types.known() ? types.text() : "one rank";
 }

@@ -20,13 +20,13 @@
 
 namespace ranklab {
 
-struct TensorType {
+struct SpmdType {
   PartitionId same = RankPartitions::kTogether;
   PartitionId have = RankPartitions::kApart;
   PartitionId need = RankPartitions::kApart;
 
   bool partial() const { return have != need; }
-  bool operator==(const TensorType&) const = default;
+  bool operator==(const SpmdType&) const = default;
 };
 
 // What an operator does with the values of an operand.
@@ -53,17 +53,17 @@ class TypeRules {
 
   // The type of the result of an operator on these operands (at least one), given the use of each. Sets `fault` if the
   // operands do not go together.
-  TensorType combined(std::span<const TensorType> operands, std::span<const OperandUse> uses,
-                      std::optional<TypeFault>& fault);
-  TensorType combined(std::span<const TensorType> operands, OperandUse of_all, std::optional<TypeFault>& fault);
-  TensorType all_reduced(const TensorType& type, Axis axis, std::optional<TypeFault>& fault);
-  TensorType all_reduced_max(const TensorType& type, Axis axis, std::optional<TypeFault>& fault);
-  TensorType reduce_scattered(const TensorType& type, Axis axis, std::optional<TypeFault>& fault);
-  TensorType all_gathered(TensorType type, Axis axis);  // also of a broadcast
-  TensorType exchanged(TensorType type, Axis axis);     // of an all_to_all; of a part of the tensor
-  TensorType product(const TensorType& type, const TensorType& operand, PartitionId split_of_weight);
+  SpmdType combined(std::span<const SpmdType> operands, std::span<const OperandUse> uses,
+                    std::optional<TypeFault>& fault);
+  SpmdType combined(std::span<const SpmdType> operands, OperandUse of_all, std::optional<TypeFault>& fault);
+  SpmdType all_reduced(const SpmdType& type, Axis axis, std::optional<TypeFault>& fault);
+  SpmdType all_reduced_max(const SpmdType& type, Axis axis, std::optional<TypeFault>& fault);
+  SpmdType reduce_scattered(const SpmdType& type, Axis axis, std::optional<TypeFault>& fault);
+  SpmdType all_gathered(SpmdType type, Axis axis);  // also of a broadcast
+  SpmdType exchanged(SpmdType type, Axis axis);     // of an all_to_all; of a part of the tensor
+  SpmdType product(const SpmdType& type, const SpmdType& operand, PartitionId split_of_weight);
   // The type of the gradient of a tensor with the type `forward`, if the gradient computed so far has the type `grad`.
-  TensorType gradient(const TensorType& forward, const TensorType& grad);
+  SpmdType gradient(const SpmdType& forward, const SpmdType& grad);
 
   // The first axis over which the sum is missing, that is, whose groups are within `need` but not within `have`.
   Axis missing(PartitionId need, PartitionId have, bool of_experts = false);
@@ -71,13 +71,13 @@ class TypeRules {
   static Axis set_axis(Axis axis);
   // The change over each axis with several ranks. Stages of a pipeline have different tensors, so pp is listed only if
   // the tensor is partial over it.
-  TypeChange change(const TensorType& before, const TensorType& after);
+  TypeChange change(const SpmdType& before, const SpmdType& after);
   // "partial over tp, replicated over cp, varying over dp".
-  std::string text(const TensorType& type);
+  std::string text(const SpmdType& type);
 
  private:
-  AxisType over(const TensorType& type, PartitionId groups);
-  TensorType summed(const TensorType& type, Axis axis, std::optional<TypeFault>& fault);
+  AxisType over(const SpmdType& type, PartitionId groups);
+  SpmdType summed(const SpmdType& type, Axis axis, std::optional<TypeFault>& fault);
 
   RankPartitions partitions_;
 };

@@ -10,30 +10,30 @@ namespace ranklab {
 namespace {
 
 using Known = TypedTensors::Known;
-using Types = std::vector<TensorType>;
+using Types = std::vector<SpmdType>;
 
 constexpr uint64_t kNoType = ~uint64_t{0};
 
-uint64_t packed(const TensorType& type) {
+uint64_t packed(const SpmdType& type) {
   return uint64_t{type.same} | uint64_t{type.have} << 16 | uint64_t{type.need} << 32;
 }
-TensorType unpacked(uint64_t bits) {
+SpmdType unpacked(uint64_t bits) {
   return {static_cast<PartitionId>(bits), static_cast<PartitionId>(bits >> 16), static_cast<PartitionId>(bits >> 32)};
 }
 
 }  // namespace
 
-TensorType TypeChecker::State::made_of(const at::Tensor& result, const std::vector<at::Tensor>& from) {
-  if (const std::optional<TensorType> own = type_of(result)) return *own;
-  Types types = {TensorType{}};
+SpmdType TypeChecker::State::made_of(const at::Tensor& result, const std::vector<at::Tensor>& from) {
+  if (const std::optional<SpmdType> own = type_of(result)) return *own;
+  Types types = {SpmdType{}};
   for (const at::Tensor& tensor : from)
-    if (const std::optional<TensorType> type = type_of(tensor)) types.push_back(*type);
+    if (const std::optional<SpmdType> type = type_of(tensor)) types.push_back(*type);
   std::optional<TypeFault> wrong;
   return rules.combined(types, OperandUse::kCarried, wrong);
 }
 
-void TypeChecker::State::fault(const TypeFault& wrong, std::string what, const std::string& where,
-                               const TensorType& type, std::optional<TypePhase> at) {
+void TypeChecker::State::fault(const TypeFault& wrong, std::string what, const std::string& where, const SpmdType& type,
+                               std::optional<TypePhase> at) {
   report->add({.phase = at.value_or(phase),
                .order = order++,
                .rank = global_rank,
@@ -70,7 +70,7 @@ TypeChange TypeChecker::called(const Call& call, const Group& group) {
     return {};
   }
   TypeRules& rules = state_->rules;
-  const auto rule = [&](const TensorType& type, std::optional<TypeFault>& wrong) {
+  const auto rule = [&](const SpmdType& type, std::optional<TypeFault>& wrong) {
     const bool sums = call.op == ReduceOp::kSum || call.op == ReduceOp::kAvg;
     switch (call.verb) {
       case Verb::kAllReduce:
@@ -95,7 +95,7 @@ TypeChange TypeChecker::called(const Call& call, const Group& group) {
   if (!known && call.output.defined()) state_->tensors.forget(call.output);
   if (!known) return {};
   std::optional<TypeFault> wrong;
-  const TensorType type = rule(known->type, wrong);
+  const SpmdType type = rule(known->type, wrong);
   if (wrong) state_->fault(*wrong, what, state_->module, known->type);
   if (call.output.defined()) state_->tensors.set(call.output, {type, known->parameter}, true);
   return rules.change(known->type, type);
@@ -106,12 +106,12 @@ KeptTypes TypeChecker::ran_forward(const std::string& function, const std::vecto
   KeptTypes kept{.inputs = {}, .outputs = {}, .axis = std::exchange(state_->latest, Axis::kCount)};
   Types operands;
   for (const at::Tensor& input : inputs) {
-    const std::optional<TensorType> type = state_->type_of(input);
+    const std::optional<SpmdType> type = state_->type_of(input);
     kept.inputs.push_back(type ? packed(*type) : kNoType);
     if (type) operands.push_back(*type);
   }
   for (const at::Tensor& output : outputs) {
-    std::optional<TensorType> type = output.defined() ? state_->type_of(output) : std::nullopt;
+    std::optional<SpmdType> type = output.defined() ? state_->type_of(output) : std::nullopt;
     if (output.defined() && !type && !operands.empty()) {
       std::optional<TypeFault> wrong;
       type = state_->rules.combined(operands, OperandUse::kNonlinear, wrong);
@@ -126,7 +126,7 @@ KeptTypes TypeChecker::ran_forward(const std::string& function, const std::vecto
 void TypeChecker::begin_backward(const KeptTypes& kept, const std::vector<at::Tensor>& grads) {
   for (size_t i = 0; i < grads.size() && i < kept.outputs.size(); ++i) {
     if (!grads[i].defined() || kept.outputs[i] == kNoType) continue;
-    const std::optional<TensorType> type = state_->type_of(grads[i]);
+    const std::optional<SpmdType> type = state_->type_of(grads[i]);
     if (type) state_->tensors.set(grads[i], {state_->rules.gradient(unpacked(kept.outputs[i]), *type)}, false);
   }
 }
@@ -142,9 +142,9 @@ void TypeChecker::end_backward(const std::string& function, const KeptTypes& kep
   for (size_t i = 0; i < made.size() && i < kept.inputs.size(); ++i) {
     if (!made[i].defined() || kept.inputs[i] == kNoType || operands.empty()) continue;
     std::optional<TypeFault> wrong;
-    const TensorType forward = unpacked(kept.inputs[i]);
-    const std::optional<TensorType> own = state_->type_of(made[i]);
-    const TensorType type = rules.gradient(forward, own ? *own : rules.combined(operands, OperandUse::kCarried, wrong));
+    const SpmdType forward = unpacked(kept.inputs[i]);
+    const std::optional<SpmdType> own = state_->type_of(made[i]);
+    const SpmdType type = rules.gradient(forward, own ? *own : rules.combined(operands, OperandUse::kCarried, wrong));
     state_->tensors.set(made[i], {type}, false);
     RankPartitions& partitions = rules.partitions();
     const PartitionId reached = partitions.join(type.have, forward.same);
@@ -161,29 +161,29 @@ void TypeChecker::end_backward(const std::string& function, const KeptTypes& kep
 }
 
 void TypeChecker::is_part(const at::Tensor& tensor, Axis axis) {
-  TensorType type = state_->type_of(tensor).value_or(TensorType{});
+  SpmdType type = state_->type_of(tensor).value_or(SpmdType{});
   state_->tensors.set(tensor, {state_->rules.exchanged(type, axis)}, false);
 }
 
 void TypeChecker::is_same_over(const at::Tensor& tensor, std::initializer_list<Axis> axes) {
   RankPartitions& partitions = state_->rules.partitions();
-  TensorType type{RankPartitions::kApart};
+  SpmdType type{RankPartitions::kApart};
   for (const Axis axis : axes) type.same = partitions.join(type.same, partitions.groups(axis));
   state_->tensors.set(tensor, {type}, true);
 }
 
 void TypeChecker::is_partial_over(const at::Tensor& tensor, Axis axis) {
   RankPartitions& partitions = state_->rules.partitions();
-  TensorType type = state_->type_of(tensor).value_or(TensorType{});
+  SpmdType type = state_->type_of(tensor).value_or(SpmdType{});
   type.same = partitions.meet(type.same, partitions.places(axis));
   type.need = partitions.join(type.need, partitions.groups(axis));
   state_->tensors.set(tensor, {type}, false);
 }
 
 void TypeChecker::is_product(const at::Tensor& result, const at::Tensor& operand, const at::Tensor& weight) {
-  const std::optional<TensorType> of_operand = state_->type_of(operand);
+  const std::optional<SpmdType> of_operand = state_->type_of(operand);
   if (!of_operand) return;
-  const TensorType type = state_->made_of(result, {operand, weight});
+  const SpmdType type = state_->made_of(result, {operand, weight});
   state_->tensors.set(result, {state_->rules.product(type, *of_operand, split_of(weight))}, true);
 }
 
@@ -192,13 +192,13 @@ void TypeChecker::is_made_of(const at::Tensor& result, const at::Tensor& operand
 }
 
 void TypeChecker::is_scattered_sum_of(const at::Tensor& result, const at::Tensor& summand, Axis axis) {
-  const std::optional<TensorType> type = state_->type_of(summand);
+  const std::optional<SpmdType> type = state_->type_of(summand);
   std::optional<TypeFault> wrong;
   if (type) state_->tensors.set(result, {state_->rules.reduce_scattered(*type, axis, wrong)}, false);
 }
 
 void TypeChecker::is_contraction(const at::Tensor& result, const at::Tensor& operand, const at::Tensor& weight) {
-  TensorType type = state_->made_of(result, {operand, weight});
+  SpmdType type = state_->made_of(result, {operand, weight});
   type.need = state_->rules.partitions().join(type.need, split_of(weight));
   state_->tensors.set(result, {type}, true);
 }
@@ -210,7 +210,7 @@ PartitionId TypeChecker::split_of(const at::Tensor& weight) const {
 }
 
 void TypeChecker::expect_same(const at::Tensor& numbers, std::initializer_list<Axis> axes, const std::string& what) {
-  const std::optional<TensorType> type = state_->type_of(numbers);
+  const std::optional<SpmdType> type = state_->type_of(numbers);
   if (!type) return;
   RankPartitions& partitions = state_->rules.partitions();
   for (const Axis axis : axes) {

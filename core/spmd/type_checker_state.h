@@ -18,14 +18,14 @@ namespace ranklab {
 struct TypeChecker::State {
   struct Gradient {
     TypedParameter parameter;
-    TensorType forward;
+    SpmdType forward;
     PartitionId copies = RankPartitions::kApart;  // copies of the parameter on other pipeline ranks
-    std::optional<TensorType> type = {};
+    std::optional<SpmdType> type = {};
     // If gradients are reduced after each microbatch: the number of reductions so far, whether the gradient has not
     // been added to since the last one, and the type after the reductions before the last one.
     int reductions = 0;
     bool was_reduced = false;
-    std::optional<TensorType> before = {};
+    std::optional<SpmdType> before = {};
     // In the gradient norm: `once`: ranks with the same part of the gradient, of which only the first counts it;
     // `counted`: the ranks over which the norm was summed.
     bool is_counted = false;
@@ -52,14 +52,14 @@ struct TypeChecker::State {
     const auto found = gradients.find(parameter);
     return found != gradients.end() && found->second.type ? &found->second : nullptr;
   }
-  std::optional<TensorType> type_of(const at::Tensor& tensor) const {
+  std::optional<SpmdType> type_of(const at::Tensor& tensor) const {
     const std::optional<TypedTensors::Known> known = tensors.find(tensor);
     return known ? std::optional(known->type) : std::nullopt;
   }
   // The type of the result, or if a kernel of this program made it, the type derived from the tensors that it was made
   // from.
-  TensorType made_of(const at::Tensor& result, const std::vector<at::Tensor>& from);
-  void fault(const TypeFault& wrong, std::string what, const std::string& where, const TensorType& type,
+  SpmdType made_of(const at::Tensor& result, const std::vector<at::Tensor>& from);
+  void fault(const TypeFault& wrong, std::string what, const std::string& where, const SpmdType& type,
              std::optional<TypePhase> at = {});
   // Applies the rule of a collective on a bucket to each gradient in the bucket. RETURNS: the change of type that all
   // gradients have in common; nothing if `input` is not a bucket.
@@ -75,7 +75,7 @@ struct TypeChecker::State {
       if (!gradient->type) continue;
       gradient->was_reduced = true;
       std::optional<TypeFault> wrong;
-      const TensorType before = *gradient->type;
+      const SpmdType before = *gradient->type;
       gradient->type = rule(before, wrong);
       if (wrong) fault(*wrong, what, gradient->parameter.name, before, TypePhase::kReduction);
       // Shards of the first reduction end up holding the sum of all reductions, so the earlier type changes with this

@@ -15,7 +15,7 @@ namespace ranklab {
 class TypedTensors {
  public:
   struct Known {
-    TensorType type;
+    SpmdType type;
     const std::string* parameter = nullptr;  // the parameter whose gradient the tensor is, or null
   };
 

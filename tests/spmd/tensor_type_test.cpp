@@ -18,12 +18,12 @@ class Types : public testing::Test {
 
   PartitionId over(Axis axis) { return rules.partitions().groups(axis); }
   // The same on all ranks of an axis, and varying over the others.
-  TensorType same_over(Axis axis) { return {over(axis)}; }
-  TensorType varying() { return {RankPartitions::kApart}; }
-  TensorType partial_over(Axis axis) { return {RankPartitions::kApart, RankPartitions::kApart, over(axis)}; }
-  TensorType both(const TensorType& a, const TensorType& b, OperandUse use) {
+  SpmdType same_over(Axis axis) { return {over(axis)}; }
+  SpmdType varying() { return {RankPartitions::kApart}; }
+  SpmdType partial_over(Axis axis) { return {RankPartitions::kApart, RankPartitions::kApart, over(axis)}; }
+  SpmdType both(const SpmdType& a, const SpmdType& b, OperandUse use) {
     fault.reset();
-    const std::vector<TensorType> operands = {a, b};
+    const std::vector<SpmdType> operands = {a, b};
     return rules.combined(operands, use, fault);
   }
 };
@@ -71,7 +71,7 @@ TEST_F(Types, CompleteIsNotAddedToPartial) {
   EXPECT_EQ(fault->axis, Axis::kTp);
   both(partial_over(Axis::kTp), varying(), OperandUse::kAdded);
   EXPECT_FALSE(fault) << "what varies may be another summand";
-  TensorType other = partial_over(Axis::kDp);
+  SpmdType other = partial_over(Axis::kDp);
   other.same = over(Axis::kTp);
   both(other, partial_over(Axis::kTp), OperandUse::kAdded);
   EXPECT_TRUE(fault) << "partial over dp, and complete over tp";
@@ -79,8 +79,8 @@ TEST_F(Types, CompleteIsNotAddedToPartial) {
 
 // Each use by its operand's place: bias + partial x complete, complete / partial.
 TEST_F(Types, OperandsHaveUsesOfTheirOwn) {
-  const TensorType partial = partial_over(Axis::kTp), complete = same_over(Axis::kTp);
-  const auto axis_of_fault = [&](const std::vector<TensorType>& operands, const char* uses) {
+  const SpmdType partial = partial_over(Axis::kTp), complete = same_over(Axis::kTp);
+  const auto axis_of_fault = [&](const std::vector<SpmdType>& operands, const char* uses) {
     const OperatorRule rule{.uses = uses};
     std::vector<OperandUse> each;
     for (size_t i = 0; i < operands.size(); ++i) each.push_back(rule.use_of(i));
@@ -102,7 +102,7 @@ TEST_F(Types, OperandsHaveUsesOfTheirOwn) {
 }
 
 TEST_F(Types, ReductionsCompleteASum) {
-  TensorType sum = rules.all_reduced(partial_over(Axis::kTp), Axis::kTp, fault);
+  SpmdType sum = rules.all_reduced(partial_over(Axis::kTp), Axis::kTp, fault);
   EXPECT_FALSE(sum.partial());
   EXPECT_EQ(sum.same, over(Axis::kTp));
   sum = rules.reduce_scattered(partial_over(Axis::kTp), Axis::kTp, fault);
@@ -112,7 +112,7 @@ TEST_F(Types, ReductionsCompleteASum) {
 }
 
 TEST_F(Types, ASecondSumIsDoubled) {
-  const TensorType sum = rules.all_reduced(partial_over(Axis::kTp), Axis::kTp, fault);
+  const SpmdType sum = rules.all_reduced(partial_over(Axis::kTp), Axis::kTp, fault);
   rules.all_reduced(sum, Axis::kTp, fault);
   ASSERT_TRUE(fault);
   EXPECT_EQ(fault->axis, Axis::kTp);
@@ -146,12 +146,12 @@ TEST_F(Types, AProductIsContractedOverWhatBothAreSplitOver) {
 
 // By duality: the gradient of a replicated tensor needs a sum over its ranks, unless it is replicated itself.
 TEST_F(Types, GradientsOfWhatIsTheSameAreSummedOnce) {
-  const TensorType weight{RankPartitions::kTogether};
-  const TensorType grad = rules.gradient(weight, same_over(Axis::kTp));
+  const SpmdType weight{RankPartitions::kTogether};
+  const SpmdType grad = rules.gradient(weight, same_over(Axis::kTp));
   EXPECT_TRUE(grad.partial());
   EXPECT_EQ(rules.missing(grad.need, grad.have), Axis::kDp) << "tp ranks have seen the same tokens";
   EXPECT_EQ(rules.missing(rules.gradient(weight, varying()).need, RankPartitions::kApart), Axis::kTp);
-  const TensorType reduced = rules.all_reduced(grad, Axis::kDp, fault);
+  const SpmdType reduced = rules.all_reduced(grad, Axis::kDp, fault);
   EXPECT_FALSE(reduced.partial());
   EXPECT_FALSE(fault);
   rules.all_reduced(grad, Axis::kTp, fault);
