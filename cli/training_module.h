@@ -17,8 +17,8 @@
 #include "cli/plan/zero_map.h"
 #include "cli/train/live_options.h"
 #include "core/pipeline/pipeline_costs.h"
-#include "core/plan/rank_pieces.h"
 #include "core/plan/step_record.h"
+#include "core/runtime/shapes/rank_pieces.h"
 
 namespace ranklab {
 

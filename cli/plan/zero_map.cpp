@@ -11,7 +11,7 @@
 #include "cli/common/pipeline_text.h"
 #include "cli/common/style.h"
 #include "core/base/text.h"
-#include "core/plan/report/zero_map.h"
+#include "core/runtime/shapes/zero_map.h"
 
 namespace ranklab {
 namespace {

@@ -23,8 +23,8 @@
 #include "core/config/loss_scale_choice.h"
 #include "core/config/traced_steps.h"
 #include "core/museum/hunt.h"
-#include "core/plan/report/zero_map.h"
 #include "core/precision/precision_policy.h"
+#include "core/runtime/shapes/zero_map.h"
 #include "core/sim/memory_scope.h"
 #include "core/trace/tracer.h"
 

@@ -4,6 +4,7 @@
 
 #include "core/base/text.h"
 #include "core/config/recompute_choice.h"
+#include "core/runtime/shapes/built_rank.h"
 
 namespace ranklab {
 
@@ -11,7 +12,7 @@ namespace ranklab {
 // modules, lists with one entry per layer) means the same as in the run.
 int64_t layer_bytes(const RunPlan& plan, const ShapeWorldMaker& make_world) {
   constexpr int kOwn = 1, kStages = 3;  // the layers before, these layers, and the head
-  TrainConfig c = plan_to_record(plan).config;
+  TrainConfig c = plan_on_shapes(plan).config;
   const bool together = recompute_policy(c).method == RecomputeMethod::kUniform;
   const int64_t layers = std::max<int64_t>(together ? c.recompute_num_layers : 1, 1);
   c.recompute_num_layers = std::min(c.recompute_num_layers, layers);

@@ -10,12 +10,12 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/plan/built_rank.h"
 #include "core/plan/pass_memo.h"
 #include "core/plan/replay.h"
 #include "core/runtime/before_step.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/replica_documents.h"
+#include "core/runtime/shapes/built_rank.h"
 #include "core/runtime/training_data.h"
 #include "core/sim/software_terms.h"
 #include "core/trace/repeated_calls.h"
@@ -24,6 +24,17 @@ namespace ranklab {
 namespace {
 
 constexpr int64_t kSteps = 2;
+
+// The plan in the form in which it is recorded: with its second step traced.
+RunPlan plan_to_record(RunPlan plan) {
+  plan = plan_on_shapes(std::move(plan));
+  TrainConfig& c = plan.config;
+  c.trace = true;
+  c.trace_level = "action";  // calls and actions are enough
+  c.trace_step_start = kSteps - 1;
+  c.trace_step_end = kSteps;
+  return plan;
+}
 
 // The first of the two recorded steps only creates what stays, so it gets a single microbatch per chain of stages, as
 // at the start of a growing batch; this halves the cost of a plan with thousands of microbatches. The second step is
@@ -254,30 +265,6 @@ RunPlan with_outer_update(RunPlan plan) {
   DilocoConfig& c = plan.config.diloco;
   c.sync_steps = kSteps * c.fragments;
   c.sync_delay = std::min<int64_t>(c.sync_delay, kSteps - 1);
-  return plan;
-}
-
-RunPlan plan_to_record(RunPlan plan) {
-  TrainConfig& c = plan.config;
-  // Simulated ranks, the default.
-  const TrainConfig simulated;
-  c.backend = simulated.backend;
-  c.device = simulated.device;
-  c.virtual_time = simulated.virtual_time;
-  // The other software drops probabilities inside its fused attention; this project would compute attention in blocks
-  // for that.
-  if (plan.of_other_software()) c.model.attention_dropout = 0;
-  plan.ramp = {};  // uses the final batch size
-  plan.ramp_schedules.clear();
-  c.eval_interval = 0;
-  c.sample_tokens = 0;
-  c.save_dir.clear();
-  c.load.clear();
-  c.check_gradient_types = false;
-  c.trace = true;
-  c.trace_level = "action";  // calls and actions are enough
-  c.trace_step_start = kSteps - 1;
-  c.trace_step_end = kSteps;
   return plan;
 }
 

@@ -10,10 +10,6 @@
 
 namespace ranklab {
 
-// The plan in the form in which it is recorded: simulated, without files, validation and samples, with its second step
-// traced.
-RunPlan plan_to_record(RunPlan plan);
-
 // With DiLoCo, a plan whose second step ends with the outer update of the first fragment.
 RunPlan with_outer_update(RunPlan plan);
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/pipeline/trace_costs.h"
-#include "core/plan/built_rank.h"
 #include "core/runtime/components.h"
+#include "core/runtime/shapes/built_rank.h"
 
 namespace ranklab {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "core/comm/node_members.h"
 #include "core/parallel/data/update_shares.h"
-#include "core/plan/built_rank.h"
 #include "core/plan/step_time.h"
 #include "core/runtime/replica_documents.h"
+#include "core/runtime/shapes/built_rank.h"
 #include "core/spec/slowest_context_rank.h"
 
 namespace ranklab {

@@ -6,22 +6,15 @@
 // ranks, and, where shards are unequal, building one rank of each stage on shapes. Thread rule: the thread that would
 // train.
 #pragma once
-#include <functional>
-#include <memory>
 #include <vector>
 
 #include "core/config/train_config.h"
+#include "core/runtime/shapes/shape_world.h"
 
 namespace ranklab {
 
-class World;               // core/comm/world.h
 struct ReplicaDocuments;   // core/runtime/replica_documents.h
 struct RuntimeComponents;  // core/runtime/components.h
-
-// For each global rank, the rank that runs in its place.
-using StandIns = std::vector<int>;
-// Makes a world of shapes. Programs pass make_meta_world().
-using ShapeWorldMaker = std::function<std::shared_ptr<World>(StandIns)>;
 
 // In each stage, the first of the ranks whose attention takes longest.
 StandIns first_stand_ins(const RunPlan& plan);

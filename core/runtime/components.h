@@ -56,7 +56,7 @@ class RankData {
   virtual std::optional<int64_t> global_tokens_per_batch() const { return std::nullopt; }
   // True if batches may mark the documents in them (Batch::documents); every pipeline stage then reads these.
   virtual bool marks_documents() const { return false; }
-  // False if the tensors of batches have only shapes and no values (core/plan).
+  // False if the tensors of batches have only shapes and no values (core/runtime/shapes).
   virtual bool has_tokens() const { return true; }
 };
 

@@ -1,11 +1,12 @@
 // What a rank of a layout would write into a checkpoint: which slice of which global tensor, according to its own
 // snapshot (core/runtime/checkpoint/snapshot.h), built on shapes. With this a checkpoint is resharded without starting
-// any rank. Cost: a model and its optimizer without memory. Thread rule: as for record_step().
+// any rank. Cost: a model and its optimizer without memory. Thread rule: as for build_rank().
 #pragma once
 #include <vector>
 
 #include "core/checkpoint/slices.h"
-#include "core/plan/record_step.h"
+#include "core/config/train_config.h"
+#include "core/runtime/shapes/shape_world.h"
 
 namespace ranklab {
 

@@ -1,4 +1,4 @@
-#include "core/plan/built_rank.h"
+#include "core/runtime/shapes/built_rank.h"
 
 #include <ATen/ops/empty.h>
 
@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/runtime/checkpoint/manager.h"
+#include "core/runtime/components.h"
 #include "core/runtime/document_data.h"
 #include "core/runtime/engine.h"
 
@@ -60,7 +61,7 @@ class ShapeDataProvider final : public DataProvider {
   std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
     if (like_ == nullptr) return std::make_unique<ShapeData>(ctx, plan, plan.tokens_per_step(), nullptr);
     RunPlan whole = plan;
-    // Without the ramp of a shorter first step (record_step.cpp): the second step has the run's own batches.
+    // Without the ramp of a shorter first step (core/plan/record_step.cpp): the second step has the run's own batches.
     whole.ramp = {};
     std::unique_ptr<RankData> data = with_documents(like_->build_data(ctx, whole), plan.config.documents);
     const std::optional<int64_t> tokens = data->global_tokens_per_batch();
@@ -75,6 +76,27 @@ class ShapeDataProvider final : public DataProvider {
 
 }  // namespace
 
+RunPlan plan_on_shapes(RunPlan plan) {
+  TrainConfig& c = plan.config;
+  // Simulated ranks, the default.
+  const TrainConfig simulated;
+  c.backend = simulated.backend;
+  c.device = simulated.device;
+  c.virtual_time = simulated.virtual_time;
+  // The other software drops probabilities inside its fused attention; this project would compute attention in blocks
+  // for that.
+  if (plan.of_other_software()) c.model.attention_dropout = 0;
+  plan.ramp = {};  // uses the final batch size
+  plan.ramp_schedules.clear();
+  c.eval_interval = 0;
+  c.sample_tokens = 0;
+  c.save_dir.clear();
+  c.load.clear();
+  c.check_gradient_types = false;
+  c.trace = false;
+  return plan;
+}
+
 RuntimeComponents on_shapes(RuntimeComponents parts, std::shared_ptr<World> world) {
   parts.world = std::move(world);
   parts.data_provider = std::make_shared<ShapeDataProvider>(std::move(parts.data_provider));
@@ -83,7 +105,7 @@ RuntimeComponents on_shapes(RuntimeComponents parts, std::shared_ptr<World> worl
 }
 
 void build_ranks(const RunPlan& plan, RuntimeComponents parts, const std::function<void(StepContext&)>& look) {
-  RuntimeEngine engine(std::move(parts), plan_to_record(plan));
+  RuntimeEngine engine(std::move(parts), plan_on_shapes(plan));
   engine.set_finale(look);
   engine.fit(0);
 }

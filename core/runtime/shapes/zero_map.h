@@ -1,11 +1,12 @@
 // Who owns what when data-parallel ranks shard buckets: for every bucket of a pipeline rank its parameters, and which
 // of their elements each member of the group updates. The buckets are those of the run's own optimizers, built on
-// shapes. Cost: a model and its optimizer without memory; one visit per piece. Thread rule: as for record_step().
+// shapes. Cost: a model and its optimizer without memory; one visit per piece. Thread rule: as for build_rank().
 #pragma once
 #include <string>
 #include <vector>
 
-#include "core/plan/record_step.h"
+#include "core/config/train_config.h"
+#include "core/runtime/shapes/shape_world.h"
 
 namespace ranklab {
 

@@ -1,12 +1,12 @@
-#include "core/plan/report/zero_map.h"
+#include "core/runtime/shapes/zero_map.h"
 
 #include <map>
 #include <utility>
 
 #include "core/base/text.h"
 #include "core/config/state_types.h"
-#include "core/plan/built_rank.h"
 #include "core/runtime/components.h"
+#include "core/runtime/shapes/built_rank.h"
 
 namespace ranklab {
 namespace {

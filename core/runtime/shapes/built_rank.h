@@ -1,15 +1,20 @@
 // A run's parts in a world of shapes, where batches have the plan's shape and no token values; and ranks of such a
 // world in their state before the first step (model and optimizer), for callers that need to know what they hold.
-// Nothing is computed and no memory is allocated. Thread rule: as for record_step().
+// Nothing is computed and no memory is allocated. Thread rule: the thread that would train.
 #pragma once
 #include <functional>
 #include <memory>
 
-#include "core/plan/record_step.h"
+#include "core/config/train_config.h"
+#include "core/runtime/shapes/shape_world.h"
 
 namespace ranklab {
 
-struct StepContext;  // core/runtime/components.h
+struct RuntimeComponents;  // core/runtime/components.h
+struct StepContext;
+
+// The plan for such a world: simulated, without files, validation, samples and traces, and with the final batch size.
+RunPlan plan_on_shapes(RunPlan plan);
 
 // Does not read files. Global token counts are known beforehand exactly if the parts' own data (whose tokens are not
 // read) would know them; without data, they are known.

@@ -1,9 +1,9 @@
-#include "core/plan/rank_pieces.h"
+#include "core/runtime/shapes/rank_pieces.h"
 
 #include <utility>
 
-#include "core/plan/built_rank.h"
 #include "core/runtime/checkpoint/snapshot.h"
+#include "core/runtime/shapes/built_rank.h"
 
 namespace ranklab {
 
