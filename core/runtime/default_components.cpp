@@ -13,13 +13,6 @@
 namespace ranklab {
 namespace {
 
-class TransformerProvider : public ModelProvider {
- public:
-  std::unique_ptr<CausalLm> build_model(RankContext& ctx, const RunPlan& plan) const override {
-    return make_transformer(plan.config.model, ctx, layered_options(ctx, plan));
-  }
-};
-
 class TextData : public RankData {
  public:
   TextData(BatchSource source, int dp_rank, at::Device device)
@@ -96,7 +89,9 @@ RuntimeComponents default_components(std::shared_ptr<World> world, const RunPlan
 
 RuntimeComponents default_parts() {
   return {.world = {},
-          .model_provider = std::make_shared<TransformerProvider>(),
+          .model_provider = provide_model([](RankContext& ctx, const RunPlan& plan) {
+            return make_transformer(plan.config.model, ctx, layered_options(ctx, plan));
+          }),
           .data_provider = {},
           .optimizer_runtime = provide_optimizer(make_optimizer),
           .schedule_selector = std::make_shared<PipelineSelector>(),

@@ -33,18 +33,6 @@ std::vector<StageLayers> stages_of(const RunPlan& plan, int pp_rank) {
   return stages;
 }
 
-class LayeredProvider : public ModelProvider {
- public:
-  explicit LayeredProvider(MakeLayers make) : make_(std::move(make)) {}
-  std::unique_ptr<CausalLm> build_model(RankContext& ctx, const RunPlan& plan) const override {
-    return make_layered_model(plan.config.model, ctx, layered_options(ctx, plan),
-                              [&](const StackContext& stack) { return make_(stack, plan); });
-  }
-
- private:
-  MakeLayers make_;
-};
-
 class FunctionModel : public ModelProvider {
  public:
   explicit FunctionModel(MakeModel make) : make_(std::move(make)) {}
@@ -96,7 +84,10 @@ std::shared_ptr<ModelProvider> provide_model(MakeModel make) {
 }
 
 std::shared_ptr<ModelProvider> provide_layers(MakeLayers make) {
-  return std::make_shared<LayeredProvider>(std::move(make));
+  return provide_model([make = std::move(make)](RankContext& ctx, const RunPlan& plan) {
+    return make_layered_model(plan.config.model, ctx, layered_options(ctx, plan),
+                              [&](const StackContext& stack) { return make(stack, plan); });
+  });
 }
 
 LayeredOptions layered_options(const RankContext& ctx, const RunPlan& plan) {
