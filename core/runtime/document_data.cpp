@@ -3,32 +3,30 @@
 #include <utility>
 
 #include "core/parallel/tensor/vocab_cross_entropy.h"
+#include "core/runtime/wrapped_data.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
 
-class DocumentData final : public RankData {
+class DocumentData final : public WrappedData {
  public:
   DocumentData(std::unique_ptr<RankData> data, const DocumentSettings& settings)
-      : data_(std::move(data)), settings_(settings) {}
+      : WrappedData(std::move(data)), settings_(settings) {}
 
-  Batch train_batch(int64_t step, int64_t microbatch) override { return marked(data_->train_batch(step, microbatch)); }
-  void seek(int64_t step, int64_t consumed_samples) override { data_->seek(step, consumed_samples); }
-  bool has_validation() const override { return data_->has_validation(); }
+  Batch train_batch(int64_t step, int64_t microbatch) override { return marked(inner().train_batch(step, microbatch)); }
   Batch validation_batch(int64_t index, int64_t microbatch) override {
-    return marked(data_->validation_batch(index, microbatch));
+    return marked(inner().validation_batch(index, microbatch));
   }
   std::optional<int64_t> global_tokens_per_batch() const override {
-    return settings_.eod_mask_loss ? std::nullopt : data_->global_tokens_per_batch();
+    return settings_.eod_mask_loss ? std::nullopt : inner().global_tokens_per_batch();
   }
-  bool marks_documents() const override { return settings_.resets() || data_->marks_documents(); }
-  bool has_tokens() const override { return data_->has_tokens(); }
+  bool marks_documents() const override { return settings_.resets() || inner().marks_documents(); }
 
  private:
   Batch marked(Batch batch) const {
-    if (!data_->has_tokens() || batch.tokens_BS.is_meta()) return batch;
+    if (!has_tokens() || batch.tokens_BS.is_meta()) return batch;
     const NoCostScope free;
     if (const auto documents = documents_of(batch.tokens_BS, settings_)) batch.documents = documents;
     if (settings_.eod_mask_loss)
@@ -36,7 +34,6 @@ class DocumentData final : public RankData {
     return batch;
   }
 
-  std::unique_ptr<RankData> data_;
   DocumentSettings settings_;
 };
 

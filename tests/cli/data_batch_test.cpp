@@ -15,6 +15,7 @@
 
 #include "backends/cpu_sim/thread_world.h"
 #include "core/runtime/engine.h"
+#include "core/runtime/wrapped_data.h"
 #include "tests/cli/run_program.h"
 
 namespace ranklab {
@@ -36,42 +37,25 @@ Tokens flat(const at::Tensor& tensor) {
   return {all.const_data_ptr<int64_t>(), all.const_data_ptr<int64_t>() + all.numel()};
 }
 
-class RecordedData : public RankData {
+class RecordedData : public WrappedData {
  public:
   RecordedData(std::unique_ptr<RankData> inner, int global_rank, Seen& seen)
-      : inner_(std::move(inner)), global_rank_(global_rank), seen_(seen) {}
+      : WrappedData(std::move(inner)), global_rank_(global_rank), seen_(seen) {}
   Batch train_batch(int64_t step, int64_t microbatch) override {
-    Batch batch = inner_->train_batch(step, microbatch);
+    Batch batch = inner().train_batch(step, microbatch);
     const std::lock_guard lock(seen_.mutex);
     seen_.batches[{global_rank_, step, microbatch}] = {flat(batch.tokens_BS), flat(batch.targets_BS)};
     return batch;
   }
-  void seek(int64_t step, int64_t samples) override { inner_->seek(step, samples); }
-  bool has_validation() const override { return inner_->has_validation(); }
   Batch validation_batch(int64_t index, int64_t microbatch) override {
-    Batch batch = inner_->validation_batch(index, microbatch);
+    Batch batch = inner().validation_batch(index, microbatch);
     const std::lock_guard lock(seen_.mutex);
     seen_.validations[{global_rank_, index, microbatch}] = {flat(batch.tokens_BS), flat(batch.targets_BS)};
     return batch;
   }
-  std::optional<int64_t> global_tokens_per_batch() const override { return inner_->global_tokens_per_batch(); }
 
  private:
-  std::unique_ptr<RankData> inner_;
   int global_rank_;
-  Seen& seen_;
-};
-
-class RecordedProvider : public DataProvider {
- public:
-  RecordedProvider(std::shared_ptr<DataProvider> inner, Seen& seen) : inner_(std::move(inner)), seen_(seen) {}
-  std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
-    return std::make_unique<RecordedData>(inner_->build_data(ctx, plan), ctx.global_rank(), seen_);
-  }
-  std::string describe() const override { return inner_->describe(); }
-
- private:
-  std::shared_ptr<DataProvider> inner_;
   Seen& seen_;
 };
 
@@ -151,7 +135,10 @@ size_t expect_trained_on(const nlohmann::json& data, int64_t step,
 void train(const TrainConfig& config, Seen& seen) {
   const RunPlan plan = resolve(config);
   RuntimeComponents parts = default_components(make_thread_world({.size = 4}), plan);
-  parts.data_provider = std::make_shared<RecordedProvider>(parts.data_provider, seen);
+  parts.data_provider =
+      wrap_data(parts.data_provider, [&](std::unique_ptr<RankData> data, const RankContext& ctx, const RunPlan&) {
+        return std::make_unique<RecordedData>(std::move(data), ctx.global_rank(), seen);
+      });
   RuntimeEngine(parts, plan).fit();
 }
 

@@ -9,6 +9,7 @@
 #include "core/config/one_rank.h"
 #include "core/parity/microscope.h"
 #include "core/parity/record_run.h"
+#include "core/runtime/wrapped_data.h"
 #include "tests/parity/world_of.h"
 #include "tests/support/small_config.h"
 
@@ -230,24 +231,16 @@ TEST(ParityReference, OneMorePerturbedRunCanOnlyAllowMore) {
 }
 
 // Data for which a machine has memory on one rank only.
-class DataOfOneRank final : public DataProvider {
- public:
-  explicit DataOfOneRank(std::shared_ptr<DataProvider> inner) : inner_(std::move(inner)) {}
-  std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
-    if (ctx.mesh().world_size() > 1) throw memory_exhausted();
-    return inner_->build_data(ctx, plan);
-  }
-  std::string describe() const override { return inner_->describe(); }
-
- private:
-  std::shared_ptr<DataProvider> inner_;
-};
+std::unique_ptr<RankData> on_one_rank_only(std::unique_ptr<RankData> data, const RankContext& ctx, const RunPlan&) {
+  if (ctx.mesh().world_size() > 1) throw memory_exhausted();
+  return data;
+}
 
 // A run that this machine cannot carry says nothing about its layout.
 TEST(ParityReference, MemoryThatRunsOutIsNotADifference) {
   const auto scarce = [](std::shared_ptr<World> world, const RunPlan& plan) {
     RuntimeComponents parts = default_components(std::move(world), plan);
-    parts.data_provider = std::make_shared<DataOfOneRank>(parts.data_provider);
+    parts.data_provider = wrap_data(parts.data_provider, on_one_rank_only);
     return parts;
   };
   TrainConfig config = small_fp32();
