@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <concepts>
 #include <cstdlib>
 #include <limits>
@@ -33,17 +34,23 @@ inline std::string usual(const ConfigField& field) {
                                             .fix = did_you_mean(text, field.choices, usual(field))});
 }
 
+// What a text that is no T should have been. `in_range`: it does not even look like a number that only T cannot hold.
+template <typename T>
+std::string wanted_number(const std::string& text, bool in_range) {
+  if (in_range)
+    return std::unsigned_integral<T> ? "a whole number, 0 or more" : std::integral<T> ? "a whole number" : "a number";
+  if (std::integral<T>) return text.starts_with('-') ? "a larger whole number" : "a smaller whole number";
+  const bool is_tiny = std::abs(std::strtod(text.c_str(), nullptr)) < 1;
+  return is_tiny ? "0, or a number that is not that close to it" : "a number that is closer to 0";
+}
+
 template <typename T>
 T parse_number(const ConfigField& field, const std::string& text) {
   T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size())
-    refuse(field, text,
-           !std::integral<T> ? "a number"
-           : error == std::errc::result_out_of_range
-               ? text.starts_with('-') ? "a larger whole number" : "a smaller whole number"
-           : std::unsigned_integral<T> ? "a whole number, 0 or more"
-                                       : "a whole number");
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  if (error != std::errc{} || end != last)
+    refuse(field, text, wanted_number<T>(text, error != std::errc::result_out_of_range || end != last));
   return value + T{0};  // minus zero is zero: TOML would read a written "-0" back as the integer 0
 }
 
