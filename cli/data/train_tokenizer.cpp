@@ -14,6 +14,7 @@
 #include "core/base/counted.h"
 #include "core/base/error.h"
 #include "core/base/files/atomic_file.h"
+#include "core/base/files/folder_lock.h"
 #include "core/base/files/output_file.h"
 #include "core/base/text.h"
 #include "core/base/utf8.h"
@@ -43,12 +44,14 @@ void check_tokenizer_files(const TokenizerTraining& options) {
     check_output({.path = path, .option = "-o", .inputs = options.files, .force = options.force});
 }
 
-void make_tokenizer_folder(const std::string& folder) {
+// RETURNS: whether it was not there before.
+bool make_tokenizer_folder(const std::string& folder) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  const bool is_new = std::filesystem::create_directories(folder, error);
   RANKLAB_CHECK(!error && std::filesystem::is_directory(folder), ErrorKind::kIo, .where = "tokenizer",
                 .what = "cannot create folder " + quote(folder), .got = error ? error.message() : "a file of that name",
                 .fix = "pass another folder to -o");
+  return is_new;
 }
 
 TokenizerSpec learn(const TokenizerTraining& options, uint64_t& bytes, size_t& words) {
@@ -74,22 +77,40 @@ TokenizerSpec learn(const TokenizerTraining& options, uint64_t& bytes, size_t& w
   return spec;
 }
 
+void write_tokenizer(const TokenizerTraining& options, const TokenizerSpec& spec) {
+  const ErrorText refusal{.where = "tokenizer", .what = "cannot write the tokenizer", .fix = "check the folder"};
+  const std::vector<std::string> paths = tokenizer_files(options);
+  write_file_atomically(paths[0], tokenizer_json(spec), refusal);
+  write_file_atomically(paths[1], hf_tokenizer_config({}, options.special.empty() ? "" : options.special[0]), refusal);
+}
+
+// Learning takes minutes, in which another training could write into the same folder: it is locked meanwhile.
+TokenizerSpec learn_into_folder(const TokenizerTraining& options, uint64_t& bytes, size_t& words) {
+  const bool is_new = make_tokenizer_folder(options.out);
+  const FolderLock lock(options.out, "tokenizer", "-o");
+  check_tokenizer_files(options);
+  try {
+    TokenizerSpec spec = learn(options, bytes, words);
+    write_tokenizer(options, spec);
+    return spec;
+  } catch (...) {
+    std::error_code ignored;
+    if (is_new) std::filesystem::remove(options.out, ignored);  // only if nothing is in it
+    throw;
+  }
+}
+
 int train_tokenizer(const TokenizerTraining& options) {
   for (const std::string& token : options.special)
     RANKLAB_CHECK(!token.empty() && is_utf8(token), ErrorKind::kInvalidArgument, .where = "--special",
                   .what = token.empty() ? "a special token is empty" : "a special token is not UTF-8",
                   .got = quote(without_controls(shown_as_utf8(token))), .want = "a text", .fix = "leave it out");
-  check_tokenizer_files(options);
   uint64_t bytes = 0;
   size_t words = 0;
-  const TokenizerSpec spec = learn(options, bytes, words);
-  make_tokenizer_folder(options.out);
-  const ErrorText refusal{.where = "tokenizer", .what = "cannot write the tokenizer", .fix = "check the folder"};
-  const std::vector<std::string> paths = tokenizer_files(options);
-  write_file_atomically(paths[0], tokenizer_json(spec), refusal);
-  write_file_atomically(paths[1], hf_tokenizer_config({}, options.special.empty() ? "" : options.special[0]), refusal);
+  const TokenizerSpec spec = learn_into_folder(options, bytes, words);
+  const std::string path = tokenizer_files(options)[0];
   if (options.json) {
-    std::fputs(json_result({{"file", paths[0]},
+    std::fputs(json_result({{"file", path},
                             {"vocab_size", spec.vocab.size()},
                             {"merges", spec.merges.size()},
                             {"bytes", bytes},
@@ -98,7 +119,7 @@ int train_tokenizer(const TokenizerTraining& options) {
                stdout);
     return 0;
   }
-  std::printf("%s: vocabulary %zu, %s, from %s with %s\n", paths[0].c_str(), spec.vocab.size(),
+  std::printf("%s: vocabulary %zu, %s, from %s with %s\n", path.c_str(), spec.vocab.size(),
               counted(static_cast<int64_t>(spec.merges.size()), "merge").c_str(),
               counted(static_cast<int64_t>(bytes), "byte").c_str(),
               counted(static_cast<int64_t>(words), "different word").c_str());

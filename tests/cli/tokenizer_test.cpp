@@ -55,6 +55,14 @@ TEST_F(TokenizerCommands, EncodeAndDecodeAreEachOthersReverse) {
   EXPECT_EQ(plain.output, ids.substr(0, ids.size() - 1) + "\n");
 }
 
+TEST_F(TokenizerCommands, AFailedTrainingLeavesNoFolderBehindButTheUsers) {
+  fs::create_directories(at("mine"));
+  for (const char* out : {"mine", "new"})
+    EXPECT_EQ(ranklab_and_errors("data tokenizer train " + at("absent.txt") + " -o " + at(out)).exit_code, 1);
+  EXPECT_TRUE(fs::exists(at("mine")));
+  EXPECT_FALSE(fs::exists(at("new")));
+}
+
 TEST_F(TokenizerCommands, InfoSaysWhatItIsMadeOfAndHowFast) {
   const auto info = data_of("data tokenizer info --tokenizer " + at("tok") + " --bench " + at("text.txt"));
   EXPECT_EQ(info.at("vocab_size"), 400);
