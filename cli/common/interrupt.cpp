@@ -142,6 +142,10 @@ bool is_caused_by_interrupt(const Error& error) {
   return error.kind() == ErrorKind::kInterrupted || (lost_a_peer && interrupt_requested());
 }
 
+void exit_if_caused_by_interrupt(const Error& error) {
+  if (is_caused_by_interrupt(error)) ::_exit(interrupt_exit_code());
+}
+
 bool reader_is_gone() { return g_signal == SIGPIPE; }
 
 int interrupt_exit_code() { return 128 + (g_signal != 0 ? g_signal.load() : SIGTERM); }

@@ -34,6 +34,8 @@ void stop_if_interrupted();
 // stopped, or lost a peer that did. Any other error has a cause of its own, above all a checkpoint that could not be
 // written.
 bool is_caused_by_interrupt(const Error& error);
+// Exits at once if it is, without a message. For a process whose rank is in a long operation and does not return.
+void exit_if_caused_by_interrupt(const Error& error);
 bool reader_is_gone();      // the run ends because nobody reads its output, so what it prints is not a loss
 int interrupt_exit_code();  // 130; 141 for SIGPIPE; 143 for SIGTERM, or if another process got the signal
 

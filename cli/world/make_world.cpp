@@ -7,6 +7,7 @@
 #include "backends/cpu_sim/thread_world.h"
 #include "backends/cuda/backend_row.h"
 #include "backends/cuda/cuda_backend.h"
+#include "cli/common/interrupt.h"
 #include "cli/world/run_token.h"
 #include "core/base/error.h"
 #include "core/base/process_limit.h"
@@ -43,7 +44,8 @@ std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& e
                                .unix_sockets = config.transport != "tcp",
                                .listener_fd = listener.empty() || env.rank != 0 ? -1 : std::atoi(listener.c_str()),
                                .join_timeout = milliseconds_of(config.rendezvous_timeout_s),
-                               .hang_timeout = milliseconds_of(config.hang_timeout_s)});
+                               .hang_timeout = milliseconds_of(config.hang_timeout_s),
+                               .on_stuck = exit_if_caused_by_interrupt});
   }
   return make_thread_world({.size = config.parallel.world,
                             .collectives = config.collectives == "gloo" ? Collectives::kGloo : Collectives::kDirect,

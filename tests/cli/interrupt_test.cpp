@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -22,6 +23,7 @@
 #include "tests/cli/run_program.h"
 #include "tests/eventually.h"
 #include "tests/fair_clock.h"
+#include "tests/free_port.h"
 
 namespace ranklab {
 namespace {
@@ -137,6 +139,13 @@ std::vector<std::string> traced_run(const char* steps) {
 }
 const char* const kManySteps = "1000000";
 
+double processor_seconds(pid_t pid) {
+  clockid_t clock{};
+  timespec used{};
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return 0;
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+}
+
 TEST_F(Interrupt, AtRandomMoments) {
   std::mt19937 random(20);
   for (int i = 0; i < 12; ++i) {
@@ -241,6 +250,29 @@ TEST_F(Interrupt, EvalAndGenerateEndAtOnce) {
       EXPECT_EQ(output().find("abandoned"), std::string::npos) << output();
     }
   }
+}
+
+// Rank 0 is in a sequence that takes seconds when rank 1, whose sequences are short, gets the signal.
+TEST_F(Interrupt, EvalEndsInAnotherProcessAsIfItHadGotTheSignal) {
+  const std::string tasks = (folder_ / "tasks.jsonl").string();
+  const std::string line = R"({"query": "a", "choices": [")" + std::string(4'000, 'a') + R"(", ")" +
+                           std::string(200, 'a') + R"("], "gold": 0})" + "\n";
+  std::ofstream out(tasks);
+  for (int i = 0; i < 2'000; ++i) out << line;
+  out.close();
+  ::setenv("WORLD_SIZE", "2", 1);
+  ::setenv("MASTER_ADDR", "127.0.0.1", 1);
+  ::setenv("MASTER_PORT", std::to_string(free_port()).c_str(), 1);
+  std::vector<pid_t> pids;
+  for (const char* rank : {"0", "1"}) {
+    for (const char* name : {"RANK", "LOCAL_RANK"}) ::setenv(name, rank, 1);
+    pids.push_back(start_command({"eval", "--tasks", tasks, "--dp", "2", "--mbs", "1", "--seq-length", "4096"}));
+  }
+  for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) ::unsetenv(name);
+  ASSERT_TRUE(eventually([&] { return processor_seconds(pids[1]) > 2; })) << output();
+  expect_stops(pids[1], SIGTERM);
+  EXPECT_EQ(wait_end(pids[0]), 128 + SIGTERM) << output();
+  EXPECT_EQ(output(), "") << "nothing failed";
 }
 
 TEST_F(Interrupt, TemporaryFoldersAreRemoved) {

@@ -199,6 +199,7 @@ class ProcessWorld final : public World {
       if (!failure) continue;
       if (!failed_at) failed_at = Clock::now();
       if (Clock::now() - *failed_at < options_.grace) continue;
+      if (options_.on_stuck) options_.on_stuck(failure->first);
       // Only this process can say where its own rank is.
       report_where_thread_is("rank " + std::to_string(options_.env.rank), rank);
       leave(failure->first, failure->known_to_rank_zero);

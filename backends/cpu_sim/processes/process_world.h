@@ -12,9 +12,11 @@
 // thread per process, one coordinator thread in rank 0's process. Thread rule: run() belongs to one thread at a time.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "core/base/error.h"
 #include "core/comm/process_env.h"
 #include "core/comm/world.h"
 
@@ -31,6 +33,8 @@ struct ProcessWorldOptions {
   std::chrono::milliseconds silence_limit{1'500};
   // After an error, how long the rank may take to return before the process exits.
   std::chrono::milliseconds grace{150};
+  // Called just before it does. The program may exit itself, if the error is only how a run ends that a signal ended.
+  std::function<void(const Error&)> on_stuck = {};
   bool same_call_site = false;
 };
 
