@@ -150,6 +150,9 @@ class RankOptimizer {
   // Reduces, clips, updates, clears; returns the norm before clipping. With a loss scale, gradients are first unscaled,
   // and the update is skipped when a gradient of any rank is infinite or NaN; then the returned norm is infinite.
   virtual double finish_step(double lr) = 0;
+  // Whether finish_step() also makes DiLoCo's outer updates: a run with DiLoCo requires it. An optimizer of your own
+  // does once it is wrapped: with_outer_updates() of core/runtime/outer_optimizer.h.
+  virtual bool makes_outer_updates() const { return false; }
   // The loss is multiplied by its scale before backward; null: no scaling.
   virtual LossScaler* loss_scaler() { return nullptr; }
 };

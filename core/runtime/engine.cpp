@@ -114,6 +114,10 @@ class RuntimeEngine::RankLoop {
     if (has_sentinels(plan_, *data_)) data_ = watched_data(std::move(data_), batch_watches_, wall_ns_);
     if (!parts.optimizer_runtime->makes_values()) make_values(model_->registry());
     optimizer_ = parts.optimizer_runtime->initialize(*model_, ctx_, plan_);
+    RANKLAB_CHECK(!plan_.config.diloco.enabled() || optimizer_->makes_outer_updates(), ErrorKind::kInvalidArgument,
+                  .where = "--diloco-sync-steps", .what = "this program's optimizer makes no outer updates",
+                  .got = "a RankOptimizer without them", .want = "DiLoCo's replicas are synchronized by outer updates",
+                  .fix = "wrap it by with_outer_updates() of core/runtime/outer_optimizer.h, or leave DiLoCo out");
     schedule_ = parts.schedule_selector->select(plan_);
     memory_ = std::make_unique<MemoryCounters>(ctx_, plan_.profile.memory_bytes);
     parameters_ = count_parameters(model_->registry(), ctx_, *world_);

@@ -40,6 +40,8 @@ class OuterOptimizer final : public WrappedOptimizer {
     return norm;
   }
 
+  bool makes_outer_updates() const override { return true; }
+
   std::vector<OwnedState> saved_state() override {
     std::vector<OwnedState> states = inner().owned_state();
     for (auto& [part, outer] : parts_) outer.settle();

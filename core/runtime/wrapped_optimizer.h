@@ -27,6 +27,7 @@ class WrappedOptimizer : public RankOptimizer {
   void begin_pass(const GradPass& pass) override { inner_->begin_pass(pass); }
   void end_pass() override { inner_->end_pass(); }
   double finish_step(double lr) override { return inner_->finish_step(lr); }
+  bool makes_outer_updates() const override { return inner_->makes_outer_updates(); }
   LossScaler* loss_scaler() override { return inner_->loss_scaler(); }
 
  protected:

@@ -6,8 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "core/config/settings/sources.h"
+#include "core/runtime/provide.h"
+#include "core/runtime/wrapped_optimizer.h"
 #include "core/sim/aten.h"
 #include "tests/parallel/run_ranks.h"
+#include "tests/runtime/checkpoint_run.h"
 
 namespace ranklab {
 namespace {
@@ -184,6 +187,51 @@ TEST(OuterOptimizer, TakesTheMeanOfTheReplicasMovements) {
         EXPECT_NEAR(state.weight.item<double>(), outer, 1e-5) << "step " << step;
     }
   });
+}
+
+std::shared_ptr<OptimizerRuntime> momentum_sgd() {
+  return provide_optimizer([](std::vector<Parameter*> parameters, const RunPlan&) {
+    return make_sgd(std::move(parameters), {.momentum = 0.9});
+  });
+}
+
+// A program's own optimizer: around that of the runtime, or one that knows nothing of DiLoCo.
+class OwnRuntime final : public OptimizerRuntime {
+ public:
+  explicit OwnRuntime(bool knows) : knows_(knows) {}
+  bool makes_values() const override { return true; }
+  std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
+    RunPlan plain = plan;
+    plain.config.diloco.sync_steps = 0;
+    return std::make_unique<WrappedOptimizer>(momentum_sgd()->initialize(model, ctx, knows_ ? plan : plain));
+  }
+
+ private:
+  bool knows_;
+};
+
+std::vector<std::pair<uint64_t, uint64_t>> curve_with(std::shared_ptr<OptimizerRuntime> runtime) {
+  using namespace checkpoint_runs;
+  const RunPlan plan = plan_of(kTinyRun + kDense + Settings{{"parallel.world_size", "2"}, {"diloco.sync_steps", "2"}});
+  RuntimeComponents parts = default_components(make_thread_world({.size = 2}), plan);
+  parts.optimizer_runtime = std::move(runtime);
+  RuntimeEngine engine(parts, plan);
+  const auto record = std::make_shared<RunRecord>();
+  engine.add_hook(record);
+  engine.fit();
+  return curve(*record);
+}
+
+// One that ignored DiLoCo would train something else, without a word.
+TEST(OuterOptimizer, AnOwnOptimizerMustMakeThem) {
+  EXPECT_EQ(curve_with(std::make_shared<OwnRuntime>(true)), curve_with(momentum_sgd()));
+  try {
+    curve_with(std::make_shared<OwnRuntime>(false));
+    FAIL() << "DiLoCo was ignored";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInvalidArgument);
+    EXPECT_NE(std::string(error.what()).find("wrap it by with_outer_updates()"), std::string::npos) << error.what();
+  }
 }
 
 }  // namespace
