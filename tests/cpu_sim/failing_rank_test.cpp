@@ -3,6 +3,7 @@
 #include <gloo/allreduce.h>
 
 #include <atomic>
+#include <regex>
 #include <stdexcept>
 #include <thread>
 
@@ -44,6 +45,13 @@ void program(Communicator& comm, const std::function<void(int)>& before) {
     pending->wait();
     comm.broadcast(x, step % n);
   }
+}
+
+// ThreadSanitizer delivers a signal while the thread is in a function of its own, which the program's code calls for
+// every access: these come before the function that we look for.
+std::string without_sanitizer_frames(const std::string& text) {
+  static const std::regex kFrame(R"((libtsan\.so[.0-9]*\+0x[0-9a-f]+|__tsan_\w+), called by )");
+  return std::regex_replace(text, kFrame, "");
 }
 
 class FailingRankTest : public testing::TestWithParam<Path> {};
@@ -126,7 +134,7 @@ TEST_P(FailingRankTest, HungRankIsNamed) {
   for (const char* part :
        {"[rank 1] the rank is hung", "it last finished all_gather at failing_rank_test.cpp:", "(world[0 1 2] call #0)",
         "waits in all_reduce(sum) fp32 [2]", "; it is in ranklab::cpu_sim_test::spin_until, called by "})
-    EXPECT_THAT(outcome.text(), HasSubstr(part));
+    EXPECT_THAT(without_sanitizer_frames(outcome.text()), HasSubstr(part));
   EXPECT_EQ(stuck, outcome.text());
   EXPECT_GT(std::chrono::steady_clock::now() - begin, kHang + options.grace);
   EXPECT_LT(outcome.seconds, 1.6) << "the limit, the grace time and less than a second";
