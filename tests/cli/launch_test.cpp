@@ -5,6 +5,7 @@
 #include <random>
 #include <tuple>
 
+#include "core/trace/find_trace.h"
 #include "tests/cli/launch_fixture.h"
 #include "tests/free_port.h"
 
@@ -305,9 +306,17 @@ TEST_F(Launch, CtrlCAtAnyMomentEndsAllInTwoSeconds) {
     EXPECT_TRUE(metrics.empty() || metrics.back() == '\n') << "no half line";
     std::error_code ignored;
     if (!fs::exists(folder(name))) continue;
-    for (const auto& file : fs::directory_iterator(folder(name), ignored))
+    // A step that takes long, as on a machine that has no time for it. The trace is then kept up to the step before,
+    // but the process does not wait for long until it has its name.
+    const bool abandoned = text(name + ".txt").find("is abandoned") != std::string::npos;
+    for (const auto& file : fs::directory_iterator(folder(name), ignored)) {
+      if (abandoned && is_unfinished_trace(file.path().string())) {
+        if (file.file_size() > 0) expect_readable(name, 2);
+        continue;
+      }
       EXPECT_THAT(file.path().filename().string(),
                   testing::AnyOf("log.txt", "log.lock", "metrics.jsonl", "run.json", "trace.json.gz"));
+    }
     if (fs::exists(folder(name) + "/trace.json.gz")) expect_sound(name, 2);
   }
 }
