@@ -59,7 +59,7 @@ std::vector<ModuleRow> shown_rows(const ModelConfig& model) {
 
 // "61", "3-60" for some layers, "3-60 x 256" for experts, "24 of 48" where layers take turns
 std::string layers_text(const ModuleRow& row, const ModelConfig& model) {
-  const int64_t all = row.mtp ? model.mtp_num_layers : model.num_layers;
+  const int64_t all = row.mtp ? model.mtp_modules() : model.num_layers;
   const bool some = row.layers != all && row.parameter.find('*') != std::string::npos;
   const std::string range = std::to_string(row.first_layer) + "-" + std::to_string(row.first_layer + row.layers - 1);
   const std::string part = model.layers_take_turns()
@@ -83,6 +83,12 @@ std::string headline(const RunPlan& plan, const ModelCounts& counts) {
   return text;
 }
 
+// "2 modules"; "1 module, applied 2 times,"
+std::string mtp_text(const ModelConfig& m) {
+  if (!m.repeats_mtp()) return counted(m.mtp_num_layers, "module");
+  return strprintf("1 module, applied %ld times,", static_cast<long>(m.mtp_num_layers));
+}
+
 std::string token_text(const RunPlan& plan, const ModelCounts& counts) {
   const ModelConfig& m = plan.config.model;
   std::string text =
@@ -91,10 +97,9 @@ std::string token_text(const RunPlan& plan, const ModelCounts& counts) {
                 human_count(m.training_flops_per_token(m.seq_length)).c_str());
   if (counts.mtp > 0) {
     text += strprintf(
-        "  MTP       %ld module%s with %s parameters in total, %s of them active, only in training: %s FLOP "
+        "  MTP       %s with %s parameters in total, %s of them active, only in training: %s FLOP "
         "forward with the model's head\n",
-        static_cast<long>(m.mtp_num_layers), m.mtp_num_layers == 1 ? "" : "s",
-        human_count(static_cast<double>(counts.mtp)).c_str(),
+        mtp_text(m).c_str(), human_count(static_cast<double>(counts.mtp)).c_str(),
         human_count(static_cast<double>(counts.mtp_active)).c_str(),
         human_count(counts.mtp_forward_flops_per_token).c_str());
   }
@@ -172,6 +177,7 @@ nlohmann::ordered_json modules_json(const ModelConfig& model) {
                        {"copies", row.copies()},
                        {"first_layer", row.first_layer},
                        {"layers", row.layers},
+                       {"uses", row.uses},
                        {"parameters", row.parameters()},
                        {"active_parameters", row.active_parameters()},
                        {"split", row.split == ModuleSplit::kReplicated ? nlohmann::ordered_json() : name(row.split)},

@@ -40,8 +40,9 @@ class Sum {
       if (row.mtp && load().phase != RooflinePhase::kTraining) continue;
       row.multiplies ? add_product(row) : add_lookup_or_norm(row);
     }
-    const int64_t layers = model_.num_layers + (passes_ > 1 ? model_.mtp_num_layers : 0);
-    for (int64_t layer = 0; layer < layers; ++layer) add_attention(layer);
+    for (int64_t layer = 0; layer < model_.num_layers; ++layer) add_attention(layer);
+    for (int64_t depth = 0; depth < model_.mtp_num_layers && passes_ > 1; ++depth)
+      add_attention(model_.mtp_layer(depth));
     point_.compute_s = point_.realizable_flops / peak_;
     point_.memory_s = point_.bytes() / plan_.profile.memory_bandwidth;
     return point_;
@@ -70,7 +71,7 @@ class Sum {
   }
 
   void add_product(const ModuleRow& row) {
-    const double copies = as_double(row.layers), used = reached(row);
+    const double copies = as_double(row.layers * row.uses), used = reached(row);
     const double uses = point_.tokens * as_double(row.active_per_layer);  // rows in the products of one layer
     const double flops = passes_ * 2 * copies * uses * as_double(row.elements());
     row.is_gate ? scalar(flops) : tensor(flops, uses / used);
@@ -86,7 +87,7 @@ class Sum {
   }
 
   void add_lookup_or_norm(const ModuleRow& row) {
-    const double copies = as_double(row.copies());
+    const double copies = as_double(row.copies() * row.uses);
     if (row.part == ModulePart::kEmbedding) {  // reads one row per token
       point_.weight_bytes += passes_ * point_.tokens * as_double(row.shape.back()) * element_bytes_;
       return;

@@ -125,6 +125,8 @@ std::vector<IdleRow> make_idle_rows() {
       [](const RunPlan& p) { return p.precision != nullptr; });
   add({"mtp.loss_weight"}, "--mtp-num-layers above 0",
       [](const RunPlan& p) { return p.config.model.mtp_num_layers > 0; });
+  add({"mtp.use_repeated_layer"}, "--mtp-num-layers above 1",
+      [](const RunPlan& p) { return p.config.model.mtp_num_layers > 1; });
   add({"mla.", "model.hf_rope_interleave"}, "--kv-lora-rank above 0",
       [](const RunPlan& p) { return p.config.model.mla.enabled(); });
   add({"linear_attention."}, "--linear-attention-type gated_delta_net",

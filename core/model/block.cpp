@@ -86,7 +86,8 @@ TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& 
       attention_post_norm_(make_norm(scope, norms.attention_post, c, context)),
       mlp_norm_(make_norm(scope, norms.mlp, c, context)),
       mlp_(make_mlp(scope["mlp"], c, context)),
-      mlp_post_norm_(make_norm(scope, norms.mlp_post, c, context)) {}
+      mlp_post_norm_(make_norm(scope, norms.mlp_post, c, context)),
+      shared_weights_(context.shares_weights ? scope.weights() : std::vector<at::Tensor>()) {}
 
 // The input of a branch: the residual stream with the last branch added, normalized if there is a pre-norm.
 NormOutput TransformerBlock::norm_before(const std::optional<Norm>& norm, const ModuleUse& use,
@@ -123,7 +124,7 @@ template <typename Attend>
 void TransformerBlock::run(ResidualStream& stream, const ForwardContext& context, const Attend& attend) const {
   const auto second_half = [&](ResidualStream& half, bool own_norm) {
     const Piece piece = [this, own_norm](ResidualStream& s, const ForwardContext& c) { run_mlp(s, c, own_norm); };
-    recompute_mlp_ ? recomputed(piece, half, context) : piece(half, context);
+    recompute_mlp_ ? recomputed(piece, half, context, shared_weights_) : piece(half, context);
   };
   if (!attention_) return second_half(stream, true);
   const NormOutput input = norm_before(attention_norm_, uses_.attention_norm, stream, context);

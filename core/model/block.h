@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/model/attention_layer.h"
 #include "core/model/forward_context.h"
@@ -33,6 +34,7 @@ struct BlockContext {
   ContextParallel cp = {};
   Communicator* kv = nullptr;                // AttentionContext::kv
   RecomputePolicy recompute = {};            // which parts of a layer are recomputed
+  bool shares_weights = false;               // whether other blocks have the same parameters
   MoeContext* moe = nullptr;                 // REQUIRED for layers with experts; outlives the block
   const MaxLogitBook* max_logits = nullptr;  // attention raises its rows; null: logits are not recorded
 };
@@ -44,6 +46,8 @@ class TransformerBlock {
   // Forward of the positions that follow those in the cache, without backward and dropout.
   void decode(ResidualStream& stream, const ForwardContext& context, AttentionCache& cache) const;
   const AttentionLayer* attention() const { return attention_.get(); }  // null: the layer has no attention
+  // For recomputed(): all of its weights if other blocks have them, too; else empty.
+  const std::vector<at::Tensor>& shared_weights() const { return shared_weights_; }
 
  private:
   TransformerBlock(const ModuleScope& scope, const ModelConfig& config, const BlockContext& context,
@@ -76,6 +80,7 @@ class TransformerBlock {
   std::optional<Norm> mlp_norm_;
   std::unique_ptr<MlpLayer> mlp_;
   std::optional<Norm> mlp_post_norm_;
+  std::vector<at::Tensor> shared_weights_;
 };
 
 }  // namespace ranklab

@@ -44,7 +44,7 @@ std::string name_of_bias(const ModelConfig& c, int64_t layer) {
 }
 
 ExpertBook::ExpertBook(const ModelConfig& config, RankContext& context)
-    : config_(config), context_(context), num_layers_(config.num_layers + config.mtp_num_layers) {}
+    : config_(config), context_(context), num_layers_(config.num_layers + config.mtp_modules()) {}
 
 bool ExpertBook::stays_on_device() const {
   return context_.device().is_cuda() && !context_.tracer().enabled() && type_watch_of_thread == nullptr;

@@ -18,7 +18,7 @@ constexpr double kNone = -std::numeric_limits<double>::infinity();
 MaxLogitBook::MaxLogitBook(const ModelConfig& config, RankContext& context, at::ScalarType type) : context_(context) {
   const NoCostScope once;
   const MemoryScope memory(MemoryCategory::kBuffers);
-  largest_ = at::full({config.num_layers + config.mtp_num_layers, config.num_attention_heads}, kNone,
+  largest_ = at::full({config.num_layers + config.mtp_modules(), config.num_attention_heads}, kNone,
                       at::TensorOptions(type == at::kDouble ? at::kDouble : at::kFloat).device(context.device()));
 }
 

@@ -37,12 +37,16 @@ MultiTokenPrediction::MultiTokenPrediction(const ModuleScope& scope, const Model
     : tp_(context.tp), embedding_(embedding), recompute_(recompute) {
   const bool sharded = tp_.sharded_sequence();
   const PredictionSpec spec = prediction_spec(c);
+  const ModuleScope first = scope["mtp"]["0"];
   for (int64_t k = 0; k < c.mtp_num_layers; ++k) {
-    const ModuleScope module = scope["mtp"][std::to_string(k)];
+    const ModuleScope own = scope["mtp"][std::to_string(k)];
+    // Uses of a repeated module have a path each, so that hooks tell them apart and dropout draws for each.
+    const ModuleScope module = c.mtp_module(k) == k ? own : own.with_parameters_of(first);
     const ModelUnit around = scope.registry().unit();  // the last stage's, or of a stage of its own
     scope.registry().begin_unit({.name = module.path(), .place = around.place});
     BlockContext block_context = context;
-    block_context.layer = c.num_layers + k;
+    block_context.layer = c.mtp_layer(k);
+    block_context.shares_weights = c.repeats_mtp();
     // In the order of the forward.
     Norm embedding_norm(module, spec.embedding_norm, c, sharded), state_norm(module, spec.state_norm, c, sharded);
     ReplicatedLinear projection(module, spec.projection, tp_);
@@ -80,7 +84,7 @@ NormOutput MultiTokenPrediction::state_of(const Module& module, int64_t ahead, c
                         context.tokens),
       {}};
   const Piece block = [&of = module.block](ResidualStream& s, const ForwardContext& c) { of.forward(s, c); };
-  recompute_ ? recomputed(block, stream, context) : block(stream, context);
+  recompute_ ? recomputed(block, stream, context, module.block.shared_weights()) : block(stream, context);
   return module.norm(stream.x_SBH, stream.branch_SBH);
 }
 

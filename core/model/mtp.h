@@ -2,6 +2,8 @@
 // at position i the hidden state of the model (or of module k - 1) and the embedding of token i + 1 + k, and predicts
 // the token after that. Embedding and head are the main model's. As in vLLM, SGLang and Megatron-LM, the state is taken
 // after the final norm, and the projection's columns are [embedding | state], the order of the published weights.
+// With ModelConfig::mtp_use_repeated_layer (Megatron-Core), all modules have the parameters of module 0, whose gradient
+// is the sum over all of them; statistics of its experts and of its attention logits cover all of them, too.
 // Positions whose token or target lies past the end predict nothing. Learned position embeddings enter only through the
 // state. The losses are computed in the same stage as the modules, or in a later pipeline stage that has the head.
 // Cost: one more layer and head per module, in training only. Thread rule: its rank's thread.

@@ -8,6 +8,7 @@
 // and saves what W needs. Thread rule: its rank's thread.
 #pragma once
 #include <functional>
+#include <vector>
 
 #include "core/model/forward_context.h"
 #include "core/model/residual_stream.h"
@@ -16,7 +17,10 @@ namespace ranklab {
 
 // A run of consecutive layers. Everything it refers to must outlive the backward.
 using Piece = std::function<void(ResidualStream&, const ForwardContext&)>;
-// Runs the piece now, and once more in backward if gradients are being recorded.
-void recomputed(const Piece& piece, ResidualStream& stream, const ForwardContext& context);
+// Runs the piece now, and once more in backward if gradients are being recorded. `shared_weights`: if other pieces of
+// the same forward use its weights, too, all of its weights. Their gradients then leave the piece through the graph
+// around it, in which autograd adds those of all pieces; a gradient reducer wants one gradient per weight and backward.
+void recomputed(const Piece& piece, ResidualStream& stream, const ForwardContext& context,
+                const std::vector<at::Tensor>& shared_weights = {});
 
 }  // namespace ranklab

@@ -15,8 +15,8 @@ namespace ranklab {
 // kRecompute: the second forward of activation recomputation, which runs inside backward.
 enum class ModulePass : uint8_t { kForward, kRecompute, kBackward };
 
-// Module paths are the prefixes of parameter names: "layers.3.attention". Uses of a parent enclose those of its
-// children.
+// Module paths are the prefixes of parameter names: "layers.3.attention"; modules that share their parameters differ in
+// their paths. Uses of a parent enclose those of its children.
 class ModuleHook {
  public:
   virtual ~ModuleHook() = default;

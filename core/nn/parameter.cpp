@@ -62,7 +62,24 @@ Parameter* ParameterRegistry::find(const std::string& name) const {
   return it == by_name_.end() ? nullptr : it->second;
 }
 
+std::vector<at::Tensor> ModuleScope::weights() const {
+  std::vector<at::Tensor> weights;
+  for (const Parameter* parameter : registry_.parameters())
+    if (parameter->name.starts_with(parameter_path() + ".")) weights.push_back(parameter->data);
+  return weights;
+}
+
+Parameter* ModuleScope::shared(const std::string& name) const {
+  if (!shares_parameters()) return nullptr;
+  Parameter* const parameter = registry_.find(owner_ + "." + name);
+  RANKLAB_CHECK(parameter != nullptr, ErrorKind::kInternal, .where = path_,
+                .what = "the module whose parameters it shares lacks one", .got = "no " + quote(owner_ + "." + name),
+                .fix = "make that module first");
+  return parameter;
+}
+
 Parameter& ModuleScope::make_weight(const ModuleSpec& spec, int index, int count) const {
+  if (Parameter* const known = shared(spec.name + ".weight")) return *known;
   const bool matrix = spec.shape.size() > 1;
   Parameter& weight = registry_.create(path_of(spec.name) + ".weight",
                                        shard(spec.shape, spec.parts(), spec.split, index, count), spec.init, matrix);
@@ -72,6 +89,7 @@ Parameter& ModuleScope::make_weight(const ModuleSpec& spec, int index, int count
 
 Parameter* ModuleScope::make_bias(const ModuleSpec& spec, int index, int count) const {
   if (!spec.bias) return nullptr;
+  if (Parameter* const known = shared(spec.name + ".bias")) return known;
   return &registry_.create(path_of(spec.name) + ".bias",
                            shard({spec.shape.at(0)}, spec.parts(), spec.bias_split(), index, count), spec.bias_init,
                            false);

@@ -100,26 +100,46 @@ class ParameterRegistry {
   std::unordered_map<std::string, Parameter*> by_name_;  // a rank may have tens of thousands: all experts of a model
 };
 
-// A node of the module tree: parameters created in it have its path as a prefix of their name.
+// A node of the module tree: parameters created in it have its path as a prefix of their name. A module may instead use
+// the parameters of another one, which was made before; its own path then only tells its uses apart (module_hooks.h).
 class ModuleScope {
  public:
   explicit ModuleScope(ParameterRegistry& registry, std::string path = {})
       : registry_(registry), path_(std::move(path)) {}
 
-  ModuleScope operator[](const std::string& child) const { return ModuleScope(registry_, path_of(child)); }
+  ModuleScope operator[](const std::string& child) const {
+    ModuleScope scope(registry_, path_of(child));
+    if (shares_parameters()) scope.owner_ = owner_ + "." + child;
+    return scope;
+  }
+  // The same place in the tree for a module with the parameters of the module at `owner`.
+  ModuleScope with_parameters_of(const ModuleScope& owner) const {
+    ModuleScope scope(registry_, path_);
+    scope.owner_ = owner.path_;
+    return scope;
+  }
+  bool shares_parameters() const { return !owner_.empty(); }
   // "layers.3.attention.qkv" for "qkv".
   std::string path_of(const std::string& child) const { return path_.empty() ? child : path_ + "." + child; }
   const std::string& path() const { return path_; }
+  // What the names of its parameters begin with.
+  const std::string& parameter_path() const { return shares_parameters() ? owner_ : path_; }
   ParameterRegistry& registry() const { return registry_; }
 
-  // Creates shard `index` of `count` of a module's parameters; null if the module has no bias. Weight decay applies to
-  // matrices.
+  // Creates shard `index` of `count` of a module's parameters, or finds the parameters that it shares; null if the
+  // module has no bias. Weight decay applies to matrices.
   Parameter& make_weight(const ModuleSpec& spec, int index = 0, int count = 1) const;
   Parameter* make_bias(const ModuleSpec& spec, int index = 0, int count = 1) const;
+  // The tensors of all parameters of the module so far.
+  std::vector<at::Tensor> weights() const;
 
  private:
+  // Null if they are the module's own, which are still to be created. Throws kInternal if the owner does not have them.
+  Parameter* shared(const std::string& name) const;
+
   ParameterRegistry& registry_;
   std::string path_;
+  std::string owner_ = {};  // path of the module that has the parameters; "": this one
 };
 
 // Partition helpers. shard_dim splits `dim` evenly (throws when it does not divide); shard_segments splits each of the

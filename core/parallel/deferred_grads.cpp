@@ -17,15 +17,19 @@ thread_local WeightGradQueue* queue_in_force = nullptr;
 
 }  // namespace
 
-void WeightGradQueue::push(std::function<void()> product) {
-  products_.push_back({{}, [product = std::move(product)] {
-                         product();
-                         return at::Tensor();
-                       }});
+void WeightGradQueue::push(std::function<void()> action) {
+  push({}, [action = std::move(action)] {
+    action();
+    return std::vector<at::Tensor>();
+  });
 }
 
 void WeightGradQueue::push(const at::Tensor& leaf, std::function<at::Tensor()> product) {
-  products_.push_back({leaf, std::move(product)});
+  push(std::vector{leaf}, [product = std::move(product)] { return std::vector{product()}; });
+}
+
+void WeightGradQueue::push(std::vector<at::Tensor> leaves, std::function<std::vector<at::Tensor>()> product) {
+  products_.push_back({std::move(leaves), std::move(product)});
 }
 
 void WeightGradQueue::run() {
@@ -35,14 +39,17 @@ void WeightGradQueue::run() {
     at::Tensor value;
   };
   std::map<const void*, Sum> sums;
-  for (const Product& product : products_) ++sums[product.leaf.unsafeGetTensorImpl()].missing;
+  for (const Product& product : products_)
+    for (const at::Tensor& leaf : product.leaves) ++sums[leaf.unsafeGetTensorImpl()].missing;
   for (Product& product : products_) {
-    at::Tensor grad = std::exchange(product.gradient, nullptr)();
-    if (!product.leaf.defined()) continue;
-    Sum& sum = sums[product.leaf.unsafeGetTensorImpl()];
-    sum.value = sum.value.defined() ? sum.value + grad : std::move(grad);
-    grad.reset();
-    if (--sum.missing == 0) accumulate_grad(product.leaf, std::move(sum.value));
+    std::vector<at::Tensor> grads = std::exchange(product.gradients, nullptr)();
+    for (size_t i = 0; i < product.leaves.size(); ++i) {
+      at::Tensor grad = std::move(grads[i]);
+      Sum& sum = sums[product.leaves[i].unsafeGetTensorImpl()];
+      sum.value = sum.value.defined() ? sum.value + grad : std::move(grad);
+      grad.reset();
+      if (--sum.missing == 0) accumulate_grad(product.leaves[i], std::move(sum.value));
+    }
   }
   products_.clear();
 }

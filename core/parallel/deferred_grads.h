@@ -14,11 +14,13 @@ namespace ranklab {
 
 class WeightGradQueue {
  public:
-  // Queues a product that accumulates its gradients itself.
-  void push(std::function<void()> product);
+  // Queues an action that makes no gradients.
+  void push(std::function<void()> action);
   // Queues a product that returns the gradient of `leaf`. A weight that the model uses several times gets the sum of
   // its gradients in one accumulation, as from autograd.
   void push(const at::Tensor& leaf, std::function<at::Tensor()> product);
+  // The same for a product that returns the gradients of several leaves, in their order.
+  void push(std::vector<at::Tensor> leaves, std::function<std::vector<at::Tensor>()> product);
   // Runs the products in the order of the backward and frees each one when it is done. Collective over tensor-parallel
   // ranks.
   void run();
@@ -26,8 +28,8 @@ class WeightGradQueue {
 
  private:
   struct Product {
-    at::Tensor leaf;  // undefined: the product accumulates its gradients itself
-    std::function<at::Tensor()> gradient;
+    std::vector<at::Tensor> leaves;
+    std::function<std::vector<at::Tensor>()> gradients;
   };
   std::vector<Product> products_;
 };

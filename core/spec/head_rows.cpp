@@ -46,7 +46,7 @@ int64_t heads_scaled_together(const ModelConfig& config) {
 
 std::vector<int64_t> layers_of_fixed_logits(const ModelConfig& config) {
   std::vector<int64_t> layers;
-  for (int64_t layer = 0; layer < config.num_layers + config.mtp_num_layers; ++layer)
+  for (int64_t layer = 0; layer < config.num_layers + config.mtp_modules(); ++layer)
     if (config.has_qk_l2_norm(layer)) layers.push_back(layer);
   return layers;
 }

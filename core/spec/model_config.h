@@ -116,6 +116,7 @@ struct ModelConfig {
   // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): modules after the last layer, each of which
   // predicts one further token. Their mean loss times this weight is added to the loss.
   int64_t mtp_num_layers = 0;
+  bool mtp_use_repeated_layer = false;  // one module, applied mtp_num_layers times (Megatron-Core; Nemotron 3)
   double mtp_loss_weight = 0.1;
   // These do not affect the computation; they record how a model imported from a Hugging Face folder is written back as
   // one.
@@ -190,6 +191,12 @@ struct ModelConfig {
   std::vector<RecurrenceHeads> recurrences() const;  // one entry for each kind that the model has
   // The number of branches that add to the residual stream.
   int64_t residual_branches() const { return is_hybrid() ? num_layers : 2 * num_layers; }
+  // Whether one MTP module predicts several tokens; and the number of modules that have weights of their own.
+  bool repeats_mtp() const { return mtp_use_repeated_layer && mtp_num_layers > 1; }
+  int64_t mtp_modules() const { return repeats_mtp() ? 1 : mtp_num_layers; }
+  // The module (from 0) that looks 1 + `depth` tokens ahead, and the number of its layer.
+  int64_t mtp_module(int64_t depth) const { return repeats_mtp() ? 0 : depth; }
+  int64_t mtp_layer(int64_t depth) const { return num_layers + mtp_module(depth); }
   bool has_qk_l2_norm(int64_t layer) const { return qk_l2_norm && has_rope(layer); }
   bool has_query_temperature(int64_t layer) const { return query_temperature_scale > 0 && !has_rope(layer); }
   bool has_local_rope() const { return position == PositionKind::kRope && window_size > 0 && local_rope_theta > 0; }

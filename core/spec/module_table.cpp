@@ -46,7 +46,7 @@ class Table {
 
   void layers(const std::string& prefix, int64_t first, int64_t count, LayerKind kind) {
     if (count == 0) return;
-    next_ = {.first_layer = first, .layers = count, .mtp = next_.mtp};
+    next_ = {.first_layer = first, .layers = count, .uses = next_.uses, .mtp = next_.mtp};
     const BlockNormSpecs norms =
         block_norm_specs(c_, kind.softmax || kind.linear || kind.mamba, kind.dense || kind.mixture);
     add(prefix, norms.attention);
@@ -113,12 +113,13 @@ class Table {
     if (c_.mtp_num_layers == 0) return;
     const std::string prefix = "mtp.*.";
     const PredictionSpec spec = prediction_spec(c_);
-    next_ = {.layers = c_.mtp_num_layers, .mtp = true};
+    const ModuleRow module = {.layers = c_.mtp_modules(), .uses = c_.mtp_num_layers / c_.mtp_modules(), .mtp = true};
+    next_ = module;
     add(prefix, spec.embedding_norm);
     add(prefix, spec.state_norm);
     add(prefix, spec.projection);
-    layers(prefix + "block.", 0, c_.mtp_num_layers, kind_of(c_.num_layers));
-    next_ = {.layers = c_.mtp_num_layers, .mtp = true};
+    layers(prefix + "block.", 0, c_.mtp_modules(), kind_of(c_.num_layers));
+    next_ = module;
     add(prefix, spec.norm);
     add_head(prefix, true);
   }
@@ -176,6 +177,13 @@ double attention_flops_per_token(const ModelConfig& c, int64_t layer, int64_t se
   return span * static_cast<double>(c.num_attention_heads * widths);
 }
 
+double mtp_attention_flops(const ModelConfig& c, int64_t seq) {
+  double flops = 0;
+  for (int64_t depth = 0; depth < c.mtp_num_layers; ++depth)
+    flops += attention_flops_per_token(c, c.mtp_layer(depth), seq);
+  return flops;
+}
+
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words(1);
   for (const char c : name) c == '.' ? void(words.emplace_back()) : words.back().push_back(c);
@@ -210,7 +218,7 @@ int64_t ModuleRow::elements() const {
 
 double ModuleRow::forward_flops_per_token() const {
   if (!multiplies) return 0;
-  return 2.0 * static_cast<double>(layers * active_per_layer) * static_cast<double>(elements());
+  return 2.0 * static_cast<double>(layers * uses * active_per_layer) * static_cast<double>(elements());
 }
 
 std::vector<ModuleRow> module_table(const ModelConfig& config) { return Table(config).make(); }
@@ -223,9 +231,9 @@ bool names_part_of_model(const ModelConfig& config, std::string_view name) {
 
 ModelCounts count_model(const ModelConfig& c, int64_t seq) {
   ModelCounts counts;
-  for (int64_t layer = 0; layer < c.num_layers + c.mtp_num_layers; ++layer)
-    (layer < c.num_layers ? counts.forward_flops_per_token : counts.mtp_forward_flops_per_token) +=
-        attention_flops_per_token(c, layer, seq);
+  for (int64_t layer = 0; layer < c.num_layers; ++layer)
+    counts.forward_flops_per_token += attention_flops_per_token(c, layer, seq);
+  counts.mtp_forward_flops_per_token = mtp_attention_flops(c, seq);
   for (const ModuleRow& row : module_table(c)) {
     (row.mtp ? counts.mtp : counts.total) += row.parameters();
     (row.mtp ? counts.mtp_active : counts.active) += row.active_parameters();
@@ -247,8 +255,7 @@ LayerFlops flops_of_layers(const ModelConfig& c, int64_t seq) {
       flops.layers[static_cast<size_t>(row.first_layer + i)] +=
           row.forward_flops_per_token() / static_cast<double>(row.layers);
   }
-  for (int64_t module = 0; module < c.mtp_num_layers; ++module)
-    flops.behind += attention_flops_per_token(c, c.num_layers + module, seq);
+  flops.behind += mtp_attention_flops(c, seq);
   return flops;
 }
 

@@ -20,6 +20,7 @@ struct ModuleRow {
   ModulePart part = ModulePart::kEmbedding;
   int64_t first_layer = 0;       // the first layer (for "mtp" the first module) that has it ...
   int64_t layers = 1;            // ... and the number of consecutive layers that have it
+  int64_t uses = 1;              // times that a forward applies it: more than 1 in a repeated MTP module
   int64_t per_layer = 1;         // number of experts per layer; 1 for other modules
   int64_t active_per_layer = 1;  // how many of these are active for a token
   ModuleSplit split = ModuleSplit::kReplicated;
@@ -53,8 +54,9 @@ struct ModelCounts {
   int64_t mtp = 0;         // of the MTP modules alone; what they share with the model counts as the model's
   int64_t mtp_active = 0;  // the same without experts that are not active for a token
   // Forward FLOPs of one token, the mean over a sequence of length `seq`; attention is causal, so half of it counts.
-  double forward_flops_per_token = 0;      // of the model
-  double mtp_forward_flops_per_token = 0;  // of the MTP modules, including the head that each of them reuses
+  double forward_flops_per_token = 0;  // of the model
+  // of the MTP modules, as often as they are applied, including the head that is reused each time
+  double mtp_forward_flops_per_token = 0;
 };
 ModelCounts count_model(const ModelConfig& config, int64_t seq);
 

@@ -45,6 +45,8 @@ TEST(HfFamily, SettingsThatNoFamilyHasAreNamed) {
               says("LlamaForCausalLM", "--activation"));
   EXPECT_THAT(family_refusal(tiny_llama(), [](ModelConfig& c) { c.mtp_num_layers = 1; }),
               says("LlamaForCausalLM", "--mtp-num-layers"));
+  const auto repeated = [](ModelConfig& c) { c.mtp_num_layers = 2, c.mtp_use_repeated_layer = true; };
+  EXPECT_THAT(family_refusal(tiny_deepseek(), repeated), says("DeepseekV3ForCausalLM", "--mtp-use-repeated-layer"));
   EXPECT_THAT(family_refusal(tiny_gpt2(), [](ModelConfig& c) { c.add_bias = false; }),
               says("GPT2LMHeadModel", "--add-bias-linear"));
   EXPECT_THAT(family_refusal(tiny_gpt2(), [](ModelConfig& c) { c.num_query_groups = 1; }),

@@ -50,6 +50,16 @@ TEST(ModelInfo, DeepSeekV3IsThePublishedOne) {
             4 * (671026404352 + 11610067968 - int64_t{59} * 255 * expert));
 }
 
+TEST(ModelInfo, ARepeatedMtpModuleIsOneThatIsAppliedSeveralTimes) {
+  const std::string two = "deepseek_v3_tiny --world-size 1 --mtp-num-layers 2";
+  EXPECT_THAT(info(two).output, HasSubstr("  MTP       2 modules with "));
+  const std::string repeated = two + " --mtp-use-repeated-layer";
+  EXPECT_THAT(info(repeated).output, HasSubstr("  MTP       1 module, applied 2 times, with "));
+  EXPECT_EQ(2 * info_of(repeated).at("mtp_parameters").get<int64_t>(), info_of(two).at("mtp_parameters"));
+  EXPECT_EQ(info_of(repeated).at("mtp_forward_flops_per_token"), info_of(two).at("mtp_forward_flops_per_token"));
+  EXPECT_EQ(info_of(repeated).at("modules").back().at("uses"), 2);
+}
+
 TEST(ModelInfo, TakesTheSettingsOfTrain) {
   EXPECT_EQ(info_of("gpt_tiny --num-layers 8").at("modules")[2].at("copies"), 8);
   EXPECT_THAT(info("gpt_tiny").output,

@@ -46,6 +46,9 @@ TEST(IdleSettings, AreNamedWithWhatTheyAreOf) {
               ElementsAre(HasSubstr("it applies to a layer with rotary positions")));
   EXPECT_THAT(idle_of({{"model.query_temperature_scale", "0.1"}}),
               ElementsAre(HasSubstr("it applies to a layer without rotary positions")));
+  EXPECT_THAT(idle_of({{"mtp.num_layers", "1"}, {"mtp.use_repeated_layer", "true"}}),
+              ElementsAre("--mtp-use-repeated-layer has no effect: it applies to --mtp-num-layers above 1"));
+  EXPECT_THAT(idle_of({{"mtp.num_layers", "2"}, {"mtp.use_repeated_layer", "true"}}), IsEmpty());
   EXPECT_THAT(idle_of({{"model.query_temperature_floor", "64"}}),
               ElementsAre(HasSubstr("it applies to --query-temperature-scale above 0")));
   EXPECT_THAT(idle_of({{"model.query_temperature_scale", "0.1"}, {"model.no_rope_freq", "4"}}), IsEmpty());

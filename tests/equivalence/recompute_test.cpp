@@ -86,6 +86,9 @@ const RecomputeCase kRecomputeCases[] = {
     {"phi2_pp2_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, "phi2"},
     {"latent_mtp_tp2", "1f1b", {.world = 2, .tp = 2}, "latent_mtp"},
     {"latent_mtp_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, "latent_tied"},
+    {"repeated_mtp_tp2", "1f1b", {.world = 2, .tp = 2}, "repeated_mtp"},
+    {"repeated_mtp_dp2_bf16", "1f1b", {.world = 2, .tp = 1}, "repeated_mtp", in_16_bits},
+    {"repeated_mtp_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, "repeated_mtp"},
     {"qwen_tp2_dropout", "1f1b", {.world = 2, .tp = 2}, "qwen", dropout},
     {"llama3_tp2", "1f1b", {.world = 2, .tp = 2}, "llama3"},
     {"qwen_zb_h1_fp32", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, "qwen", fp32},
@@ -162,7 +165,11 @@ const ExpertCase kExpertCases[] = {
        fp32(c);
        c.pipeline_schedule = "zb-h1";
      }},
-    {"ep2_mtp_dropout_adamw", "deepseek", {.world = 2, .tp = 1, .pp = 1, .ep = 2}, dropout}};
+    {"ep2_mtp_dropout_adamw", "deepseek", {.world = 2, .tp = 1, .pp = 1, .ep = 2}, dropout},
+    {"ep2_repeated_mtp", "deepseek_repeated_mtp", {.world = 2, .tp = 1, .pp = 1, .ep = 2}, dropout},
+    {"ep2_repeated_mtp_zb_h1", "deepseek_repeated_mtp", {.world = 4, .tp = 1, .pp = 2, .ep = 2}, [](TrainConfig& c) {
+       c.pipeline_schedule = "zb-h1";
+     }}};
 
 void PrintTo(const ExpertCase& one, std::ostream* out) { *out << one.name; }
 

@@ -84,6 +84,7 @@ void variant(TrainConfig& c, const char* name) {
 void olmo2(TrainConfig& c) { variant(c, "olmo2"); }
 void gemma2(TrainConfig& c) { variant(c, "gemma2"); }
 void phi2(TrainConfig& c) { variant(c, "phi2"); }
+void repeated_mtp(TrainConfig& c) { c.model.mtp_num_layers = 2, c.model.mtp_use_repeated_layer = true; }
 void tied(TrainConfig& c) { c.model.tie_embeddings = true; }
 void tied_v(TrainConfig& c) {
   tied(c);
@@ -164,6 +165,13 @@ const ZeroCase kZeroCases[] = {
     {"dp4_pp2_ep2_mtp_bf16",
      {.world = 8, .pp = 2, .ep = 2},
      [](TrainConfig& c) { bf16(c), experts(c), c.model.mtp_num_layers = 1; }},
+    {"dp4_repeated_mtp", {.world = 4}, repeated_mtp},
+    {"dp2_ep2_repeated_mtp_recompute",
+     {.world = 4, .ep = 2},
+     [](TrainConfig& c) { experts(c), repeated_mtp(c), recompute_all(c), accumulation(c); }},
+    {"dp2_pp2_repeated_mtp_zb_h1_recompute",
+     {.world = 4, .pp = 2},
+     [](TrainConfig& c) { repeated_mtp(c), recompute_all(c), c.pipeline_schedule = "zb-h1", accumulation(c); }},
     {"dp8_wide_grads", {.world = 8}, wide_grads, true},
     {"dp4_tp2_accumulation_wide_grads",
      {.world = 8, .tp = 2},

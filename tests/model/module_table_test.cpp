@@ -32,6 +32,9 @@ std::vector<ModelConfig> kinds() {
   ModelConfig predicting = llama;
   predicting.mtp_num_layers = 2;
   predicting.tie_embeddings = true;
+  ModelConfig repeating = model_preset("deepseek_v3_tiny");
+  repeating.mtp_num_layers = 3;
+  repeating.mtp_use_repeated_layer = true;
   ModelConfig qwen2 = llama;
   qwen2.add_qkv_bias = true;
   qwen2.moe = {.num_experts = 4, .topk = 2, .shared_ffn_hidden_size = 24, .shared_gate = true};
@@ -61,22 +64,9 @@ std::vector<ModelConfig> kinds() {
   latent_biases.mla.kv_lora_rank = 16;
   ModelConfig biased_experts = qwen2;
   biased_experts.add_bias = true;
-  return {biased_experts,
-          latent_with_all,
-          latent_biases,
-          llama,
-          gpt2,
-          deepseek,
-          mixture,
-          predicting,
-          qwen2,
-          both_biases,
-          model_preset("qwen3_moe_tiny"),
-          attention_bias,
-          olmo2,
-          both_norms,
-          gemma,
-          phi2};
+  return {biased_experts, latent_with_all, latent_biases, llama, gpt2,        deepseek,
+          mixture,        predicting,      repeating,     qwen2, both_biases, model_preset("qwen3_moe_tiny"),
+          attention_bias, olmo2,           both_norms,    gemma, phi2};
 }
 
 // Every parameter of the registry by its name, with its elements.

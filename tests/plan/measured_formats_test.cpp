@@ -212,6 +212,9 @@ TEST(MeasuredFormats, AHybridGoldenCaseHasThePatternsLayers) {
   EXPECT_EQ(plan_of(rows_of(hybrid_with("M*", sizes)).at(0)).config.model.mamba,
             (MambaConfig{.num_heads = 12, .head_dim = 32, .state_dim = 16, .num_groups = 4}));
   EXPECT_EQ(plan_of(rows_of(hybrid_with("M*/*-")).at(0)).config.model.mtp_num_layers, 1);
+  EXPECT_FALSE(plan_of(rows_of(hybrid_with("M*/*-/*-")).at(0)).config.model.repeats_mtp());
+  const std::string one_module = R"("mtp-use-repeated-layer": true, )";
+  EXPECT_TRUE(plan_of(rows_of(hybrid_with("M*/*-/*-", one_module)).at(0)).config.model.repeats_mtp());
 }
 
 TEST(MeasuredFormats, AGoldenCasesGroupsOfMicrobatchesAndLatentExperts) {
@@ -235,7 +238,6 @@ TEST(MeasuredFormats, AHybridGoldenCaseThatCannotBePlannedSaysWhy) {
   EXPECT_THAT(why("M-|M*|--"), HasSubstr("layers of its stages")) << "three stages for two ranks";
   EXPECT_THAT(why("M-G-"), HasSubstr("gated delta nets"));
   EXPECT_THAT(why("M*/MM"), HasSubstr("MTP modules have other layers than those here (MM)"));
-  EXPECT_THAT(why("M*/*-", R"("mtp-use-repeated-layer": true, )"), HasSubstr("no --mtp-use-repeated-layer"));
   EXPECT_THAT(why(""), HasSubstr("no --spec")) << "without a pattern nobody knows its layers";
   const std::string old = golden_with("hybrid-layer-pattern", "hybrid-override-pattern", hybrid_with("M*M-"));
   EXPECT_EQ(plan_of(rows_of(old).at(0)).config.model.hybrid_pattern, "M*M-") << "the flag's older name";

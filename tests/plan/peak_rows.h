@@ -64,6 +64,8 @@ inline const PeakRun kPeakRuns[] = {
     {"full_default_layout", 8, 2, 0, both<two_stages, recompute_all>},
     {"full_two_at_a_time", 2, 1, 2, recompute_together<2>},
     {"mtp_apart", 3, 1, 4, predicting_apart},
+    {"repeated_mtp", 2, 1, 2, predicting_with_one_module},
+    {"repeated_mtp_full", 2, 1, 2, both<predicting_with_one_module, recompute_all>},
     {"wide", 2, 1, 1, wide},
     {"wide_full", 2, 1, 1, both<wide, recompute_all>},
     {"zero1_dp4", 4, 1, 0, zero<1>},

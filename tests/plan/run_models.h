@@ -177,6 +177,10 @@ inline void predicting(TrainConfig& c) {
   c.model.mtp_num_layers = 2;
   c.model.mtp_loss_weight = 0.3;
 }
+inline void predicting_with_one_module(TrainConfig& c) {
+  predicting(c);
+  c.model.mtp_use_repeated_layer = true;
+}
 template <int kEp>
 inline void deepseek(TrainConfig& c) {
   latent(c);

@@ -178,6 +178,8 @@ inline const Training kRuns[] = {
     {"qwen_experts_pp2_tp2_ep4", 8, 2, true, 0, qwen_experts_in_two_stages<4>},
     {"latent_tp2", 2, 2, false, 4, latent},
     {"mtp", 1, 1, false, 8, predicting},
+    {"repeated_mtp", 1, 1, false, 8, predicting_with_one_module},
+    {"repeated_mtp_full", 1, 1, false, 8, both<predicting_with_one_module, recompute_all>},
     {"ep1", 1, 1, false, 4, experts},
     {"ep8", 8, 1, false, 0, over_ep<8>},
     {"ep4_tp2", 8, 2, true, 0, over_ep<4>},

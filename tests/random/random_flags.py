@@ -183,6 +183,9 @@ def draw_model(draw):
         draw.flags += mixers.flags
     draw.maybe(0.15, "--mtp-num-layers", 1, 2)
     draw.mtp_modules = int(draw.flags[-1][1]) if draw.flags[-1][0] == "--mtp-num-layers" else 0
+    repeats = Draw(f"{draw.seed}, repeats")
+    if draw.mtp_modules and repeats.chance(0.5):
+        draw.add("--mtp-use-repeated-layer")
     for option in ("--reset-attention-mask", "--reset-position-ids", "--eod-mask-loss"):
         draw.maybe(0.12, option)
     draw_optimizer(draw)

@@ -53,6 +53,21 @@ TEST(CheckpointChoices, RotaryPositionsMayBeOthersWhenFinetuning) {
   EXPECT_THAT(refused(kAlone + tuning + Settings{{"model.rotary_percent", "0.5"}}), HasSubstr("--rotary-percent"));
 }
 
+// The weights of one module and of two are not each other's.
+TEST(CheckpointChoices, ARepeatedMtpModuleStaysOne) {
+  const std::string run = temporary_path("ranklab_repeated");
+  const Settings two = {{"mtp.num_layers", "2"}}, one = {{"mtp.use_repeated_layer", "true"}};
+  train(kAlone + two + one + saving(run), 1);
+  EXPECT_EQ(train(kAlone + two + one + loading(run), 2)->first_step, 1);
+  try {
+    train(kAlone + two + loading(run), 2);
+    ADD_FAILURE() << "it trained";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("got --mtp-use-repeated-layer false"),
+                                    HasSubstr("want --mtp-use-repeated-layer true, as saved")));
+  }
+}
+
 // All differing settings are reported together, by their flags.
 TEST(CheckpointChoices, OfAnotherModelTheFlagsOfTheSavedOneAreTold) {
   const std::string run = temporary_path("ranklab_other");

@@ -57,6 +57,23 @@ TEST(ModuleTable, DeepSeekV3ByHand) {
                    3 * (counts.forward_flops_per_token + counts.mtp_forward_flops_per_token));
 }
 
+// A repeated MTP module has the weights of one and the products of several.
+TEST(ModuleTable, CountsTheWeightsOfARepeatedModuleOnceAndEachUse) {
+  ModelConfig one = model_preset("deepseek_v3_tiny"), three = one;
+  one.mtp_num_layers = 1;
+  three.mtp_num_layers = 3;
+  ModelConfig repeated = three;
+  repeated.mtp_use_repeated_layer = true;
+  const auto counts = [](const ModelConfig& c) { return count_model(c, c.seq_length); };
+  EXPECT_EQ(counts(repeated).mtp, counts(one).mtp);
+  EXPECT_EQ(counts(repeated).mtp_active, counts(one).mtp_active);
+  EXPECT_DOUBLE_EQ(counts(repeated).mtp_forward_flops_per_token, counts(three).mtp_forward_flops_per_token);
+  EXPECT_DOUBLE_EQ(repeated.training_flops_per_token(64), three.training_flops_per_token(64));
+  EXPECT_DOUBLE_EQ(flops_of_layers(repeated, 64).behind, flops_of_layers(three, 64).behind);
+  EXPECT_TRUE(names_part_of_model(three, "mtp.1.proj.weight"));
+  EXPECT_FALSE(names_part_of_model(repeated, "mtp.1.proj.weight"));
+}
+
 TEST(ModuleTable, KnowsTheNamesOfItsParts) {
   const ModelConfig model = model_preset("deepseek_v3_tiny");
   const std::string last = std::to_string(model.num_layers - 1), none = std::to_string(model.num_layers);

@@ -344,6 +344,7 @@ constexpr ModelVariant kDense[] = {
     {"gpt2_dropout", learned_positions},
     {"tied_bias_dropout", tied_bias_dropout},
     {"latent_mtp", latent_mtp},
+    {"repeated_mtp", [](ModelConfig& c) { latent_mtp(c), c.mtp_use_repeated_layer = true; }},
     {"latent", latent},
     {"latent_tied", latent_tied},
     {"latent_with_all", latent_with_all},
@@ -407,6 +408,12 @@ constexpr ModelVariant kExperts[] = {
        c.moe.topk = 8;
      }},
     {"deepseek", deepseek},
+    {"deepseek_repeated_mtp",
+     [](ModelConfig& c) {
+       deepseek(c);
+       c.mtp_num_layers = 2;
+       c.mtp_use_repeated_layer = true;
+     }},
     {"in_turn",
      [](ModelConfig& c) {
        experts(c);

@@ -58,6 +58,7 @@ const HfFamily& hf_family(const ModelConfig& config) {
   const bool has_latent =
       std::ranges::find(family.layer_rules, "mlp.latent_down", &HfRule::ours) != family.layer_rules.end();
   if (!has_latent) refusal.require_number("--moe-latent-size", static_cast<double>(config.moe.latent_size), 0);
+  refusal.require_off("--mtp-use-repeated-layer with --mtp-num-layers above 1", config.repeats_mtp());
   family.check(refusal, config);
   return family;
 }

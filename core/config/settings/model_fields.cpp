@@ -291,6 +291,9 @@ void add_experts(FieldRows& rows) {
   rows.number("mtp.num_layers", {"--mtp-num-layers"},
               "number of multi-token prediction modules; each predicts one token further",
               RANKLAB_FIELD(model.mtp_num_layers), within(0, 64));
+  rows.flag("mtp.use_repeated_layer", {"--mtp-use-repeated-layer"},
+            "one multi-token prediction module, applied --mtp-num-layers times",
+            RANKLAB_FIELD(model.mtp_use_repeated_layer));
   rows.number("mtp.loss_weight", {"--mtp-loss-scaling-factor"}, "weight of the mean loss of the prediction modules",
               RANKLAB_FIELD(model.mtp_loss_weight), at_least(0));
 }

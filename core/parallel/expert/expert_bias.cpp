@@ -71,11 +71,7 @@ struct AddExpertBiases : CustomFunction<AddExpertBiases> {
     variable_list out(1 + biases.size() + 2);
     out[0] = grads[0];
     if (WeightGradQueue* queue = deferred_weight_grads()) {
-      queue->push([grad = grads[0], counts, biases] {
-        std::vector<at::Tensor> sums = sums_by_expert(grad, counts);
-        for (size_t expert = 0; expert < sums.size(); ++expert)
-          accumulate_grad(biases[expert], std::move(sums[expert]));
-      });
+      queue->push(biases, [grad = grads[0], counts] { return sums_by_expert(grad, counts); });
       return out;
     }
     std::vector<at::Tensor> sums = sums_by_expert(grads[0], counts);

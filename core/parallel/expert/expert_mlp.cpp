@@ -152,33 +152,29 @@ at::Tensor rows_grad(const ExpertRows& of, const at::Tensor& gate_up_N, const at
   return grad_rows;
 }
 
-// Calls add(sums, block) for all blocks and accumulates the sums into the weights' gradients.
+// The weights' gradients: calls add(sums, block) for all blocks.
 template <typename Add>
-void accumulate(const ExpertRows& of, const std::vector<at::Tensor>& weights, const Add& add) {
-  std::vector<at::Tensor> made;
-  {
-    const NoCostScope free;
-    WeightSums sums(weights);
-    for (const ExpertBlock& block : of.blocks()) add(sums, block);
-    made = sums.take();
-  }
-  for (size_t i = 0; i < made.size(); ++i) accumulate_grad(weights[i], std::move(made[i]));
+std::vector<at::Tensor> weight_sums(const ExpertRows& of, const std::vector<at::Tensor>& weights, const Add& add) {
+  const NoCostScope free;
+  WeightSums sums(weights);
+  for (const ExpertBlock& block : of.blocks()) add(sums, block);
+  return sums.take();
 }
 
 at::Tensor backward_in_halves(const ExpertRows& of, const at::Tensor& gate_up_N, const at::Tensor& grad_NH,
                               WeightGradQueue& queue) {
   const at::Tensor grad_up_N = at::empty_like(gate_up_N);
   at::Tensor grad_rows = rows_grad(of, gate_up_N, grad_NH, grad_up_N);
-  queue.push([of, gate_up_N, grad_NH] {
+  queue.push(of.down, [of, gate_up_N, grad_NH] {
     of.charge_activation();
     of.charge_product(of.width(), of.hidden());
-    accumulate(of, of.down, [&](WeightSums& sums, const ExpertBlock& block) {
+    return weight_sums(of, of.down, [&](WeightSums& sums, const ExpertBlock& block) {
       sums.add(block.expert, part(grad_NH, block), swiglu(part(gate_up_N, block)));
     });
   });
-  queue.push([of, grad_up_N] {
+  queue.push(of.gate_up, [of, grad_up_N] {
     of.charge_product(of.hidden(), of.up_width());
-    accumulate(of, of.gate_up, [&](WeightSums& sums, const ExpertBlock& block) {
+    return weight_sums(of, of.gate_up, [&](WeightSums& sums, const ExpertBlock& block) {
       sums.add(block.expert, part(grad_up_N, block), part(of.rows_NH, block));
     });
   });

@@ -181,10 +181,9 @@ struct GroupedLinear : CustomFunction<GroupedLinear> {
       note_product(out[0], grad, weights[0]);
     }
     if (WeightGradQueue* queue = deferred_weight_grads()) {
-      queue->push([grad, input = saved[0], counts, weights, kept] {
+      queue->push(weights, [grad, input = saved[0], counts, weights, kept] {
         const Kept& then = static_cast<Kept&>(*kept);
-        std::vector<at::Tensor> made = weight_grads(grad, then.rows(input), counts, weights, then.products);
-        for (size_t i = 0; i < made.size(); ++i) accumulate_grad(weights[i], std::move(made[i]));
+        return weight_grads(grad, then.rows(input), counts, weights, then.products);
       });
       return out;
     }

@@ -151,10 +151,16 @@ void QuantizerBook::note(TensorRole role, const std::string& module, const Numbe
                         precision_numbers(format, before.to(at::kFloat).cpu().contiguous(), after));
 }
 
+LinearQuantizer* QuantizerBook::find(const std::string& module) const {
+  const auto found = std::ranges::find_if(quantizers_, [&](const auto& one) { return one->module() == module; });
+  return found == quantizers_.end() ? nullptr : found->get();
+}
+
 LinearQuantizer* make_quantizer(const ModuleScope& scope, const ModuleSpec& spec, const TensorParallel& group,
                                 bool dispatched) {
   QuantizerBook* book = scope.registry().quantizers();
   if (book == nullptr) return nullptr;
+  if (scope.shares_parameters()) return book->find(scope.parameter_path() + "." + spec.name);
   LinearForm form{.in = spec.shape.at(1),
                   .out = spec.shape.at(0),
                   .out_parts = spec.out_parts,

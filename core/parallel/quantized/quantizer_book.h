@@ -37,6 +37,8 @@ class QuantizerBook {
 
   // The quantizer of a layer; null if its products are in the type of the parameters. Valid as long as the book exists.
   LinearQuantizer* make(const std::string& module, const LinearForm& form, at::ScalarType type);
+  // The one that was made for the layer; null: none was.
+  LinearQuantizer* find(const std::string& module) const;
   bool empty() const { return quantizers_.empty(); }
   uint64_t seed() const { return seed_; }
   // The ranks that have the other positions of this rank's sequences; null: none.
@@ -74,8 +76,8 @@ class QuantizerBook {
   std::map<std::string, at::Tensor> device_amax_;  // [3], delayed_amax() on the device, for modules that requested it
 };
 
-// Makes the quantizer of a linear layer that is split over `group`; null if QuantizerBook::make() returns null or there
-// is no book. `dispatched`: LinearForm::dispatched.
+// Makes the quantizer of a linear layer that is split over `group`, or finds that of the layer whose parameters it
+// shares; null if QuantizerBook::make() returns null or there is no book. `dispatched`: LinearForm::dispatched.
 LinearQuantizer* make_quantizer(const ModuleScope& scope, const ModuleSpec& spec, const TensorParallel& group,
                                 bool dispatched = false);
 

@@ -111,7 +111,7 @@ std::string megatron_reason(const Json& test) {
   for (const char* other : {"bert/", "t5/", "mimo/", "gpt/gpt3_mcore_te_tp2_pp2_kd"})
     if (name.starts_with(other)) return std::string("another kind of model (") + other + ")";
   const MegatronPattern pattern = megatron_pattern(flags);
-  for (const char* missing : {"spec", "mtp-use-repeated-layer", "export-kd-cfg"})
+  for (const char* missing : {"spec", "export-kd-cfg"})
     // The specification of a hybrid model's layers says what its pattern says.
     if (flags.contains(missing) && (std::string(missing) != "spec" || pattern.layers() == 0))
       return std::string("this project has no --") + missing;
@@ -192,6 +192,7 @@ Json megatron_config(const Json& test) {
   take(to, "moe_ffn", from, "moe_ffn");
   take(to, "shared_ffn", from, "shared_ffn");
   take(to, "mtp_depth", from, "mtp");
+  to["mtp_repeated"] = flags.contains("mtp-use-repeated-layer");
   take(to, "moe_latent", flags, "moe-latent-size");
   take(to, "microbatch_group", flags, "microbatch-group-size-per-virtual-pipeline-stage");
   take_hybrid(to, flags);

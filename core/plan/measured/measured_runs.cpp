@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -139,6 +138,7 @@ class RowPlan {
     if (c_.has("hybrid_pattern")) hybrid();
     if (c_.has("experts")) experts();
     if (c_.has("mtp_depth")) set("mtp.num_layers", *c_.number("mtp_depth"));
+    if (c_.is("mtp_repeated", false)) set("mtp.use_repeated_layer", "true");
   }
   // 8/3 of the hidden size, plus 30 %, rounded up to a multiple of 256 (KempnerForge's "auto 1.3x").
   static double usual_gated(double hidden) { return std::ceil(hidden * 8 / 3 * 1.3 / 256) * 256; }
