@@ -68,6 +68,20 @@ TEST(CheckpointChoices, ARepeatedMtpModuleStaysOne) {
   }
 }
 
+TEST(CheckpointChoices, ASettingThatTheCheckpointDoesNotKnowWasOff) {
+  const Settings two = {{"mtp.num_layers", "2"}}, one = {{"mtp.use_repeated_layer", "true"}};
+  CheckpointManifest manifest;
+  describe_run(plan_of(kAlone + two), {}, manifest);
+  ASSERT_EQ(manifest.model.erase("mtp.use_repeated_layer"), 1u);
+  EXPECT_NO_THROW(check_resumable(manifest, plan_of(kAlone + two), {}, "run"));
+  try {
+    check_resumable(manifest, plan_of(kAlone + two + one), {}, "run");
+    ADD_FAILURE() << "it is resumed";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("got --mtp-use-repeated-layer true; want --mtp-use-repeated-layer false"));
+  }
+}
+
 // All differing settings are reported together, by their flags.
 TEST(CheckpointChoices, OfAnotherModelTheFlagsOfTheSavedOneAreTold) {
   const std::string run = temporary_path("ranklab_other");

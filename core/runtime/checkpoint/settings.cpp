@@ -126,8 +126,11 @@ bool is_free(const TrainConfig& config, std::string_view key) {
 
 void check_model(const CheckpointManifest& manifest, const TrainConfig& config, const std::string& folder) {
   const SettingTexts now = model_settings(config);
+  // A setting that came after the checkpoint was saved had its default.
+  SettingTexts before = manifest.model;
+  if (!before.empty()) before.merge(model_settings(TrainConfig{}));
   std::vector<std::string> other, saved;
-  for (const auto& [key, value] : manifest.model) {
+  for (const auto& [key, value] : before) {
     const auto found = now.find(key);
     if (is_free(config, key) || found == now.end() || found->second == value) continue;
     other.push_back(flag_of(key) + " " + found->second);
