@@ -53,7 +53,6 @@ constexpr MegatronFlag kFlags[] = {
     {"--account-for-embedding-in-pipeline-split", 0, kRead},
     {"--account-for-loss-in-pipeline-split", 0, kRead},
     {"--sequence-parallel", 0, kRead},
-    {"--overlap-param-gather", 0, kLeftOut, "updated parameters are gathered at a step's end, before the next forward"},
     {"--overlap-p2p-communication", 0, kNoEffect},
     {"--overlap-p2p-communication-warmup-flush", 0, kNoEffect},
     {"--ddp-num-buckets", 1, kNoEffect},

@@ -200,13 +200,14 @@ class TitanReader {
         "parallelism.expert_tensor_parallel_degree");
   }
 
-  // FSDP shards over cp, too. Parameters stay gathered until backward if they are not resharded after forward.
+  // FSDP shards over cp, too. Parameters that are not resharded after forward stay gathered until the update.
   void sharding(int64_t replicas, int64_t shards) {
     if (shards == 1) return set("parallel.zero_stage", 0, "parallelism.data_parallel_shard_degree");
     const std::string key = "parallelism.fsdp_reshard_after_forward",
                       reshard = words_.choice(key, "default", {"default", "always", "never"});
     const bool gathers_again = reshard == "always" || (reshard == "default" && pp_ == 1);
     set("parallel.zero_stage", gathers_again ? 3 : 2, key);
+    if (!gathers_again) set("parallel.overlap_param_gather", "true", key);
     if (replicas > 1) set("parallel.replicas", replicas, "parallelism.data_parallel_replicate_degree");
   }
 
@@ -361,10 +362,9 @@ class TitanReader {
                       option = words_.text("activation_checkpoint.selective_ac_option", "2");
     if (mode != "selective") return set("memory.recompute_granularity", mode, key);
     set("memory.recompute_granularity", "selective", key);
-    if (option == "op")
-      leave_out(key + " selective", "attention is recomputed, and every matrix product is kept, not every second one");
-    else
-      leave_out(key + " selective", "attention of every layer is recomputed, not each " + option + ". layer");
+    const std::string every = "attention of every layer is recomputed, ";
+    leave_out(key + " selective",
+              every + (option == "op" ? "and no matrix product" : "not that of each " + option + ". layer"));
   }
 
   void checkpoints() {

@@ -203,6 +203,9 @@ std::vector<IdleRow> make_idle_rows() {
       [](const RunPlan& p) { return p.config.recompute_granularity == "selective"; });
   add({"parallel.grad_sync"}, "--zero-stage " + zero_stage_numbers(2) + " with several data-parallel ranks",
       shards_gradients);
+  add({"parallel.overlap_param_gather"},
+      "--zero-stage 1 or 2 with several data-parallel ranks and no --cuda-graph (stage 3 always does so)",
+      overlaps_param_gather);
   add({"train.accumulation"}, "--grad-sync step, where a rank adds up its microbatches",
       [](const RunPlan& p) { return !shards_gradients(p) || p.config.grad_sync == GradSync::kStep; });
   add({"checkpoint.async"}, "--save FOLDER", [](const RunPlan& p) { return !p.config.save_dir.empty(); });

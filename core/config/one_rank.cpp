@@ -20,6 +20,7 @@ TrainConfig on_one_rank(TrainConfig c) {
   c.use_distributed_optimizer = false;
   c.sharding_strategy = plain.sharding_strategy;
   c.overlap_grad_reduce = true;
+  c.overlap_param_gather = false;
   c.grad_sync = plain.grad_sync;
   c.recompute_granularity = plain.recompute_granularity;
   c.recompute_num_layers = 0;

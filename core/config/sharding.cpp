@@ -15,6 +15,10 @@ int64_t stage_of_strategy(const std::string& strategy) {
   return row == kZeroStages.end() ? kUnset : row - kZeroStages.begin();
 }
 
+bool has_shard_groups(const RunPlan& plan) {
+  return std::max(plan.mesh.size(Axis::kDpShard), plan.mesh.size(Axis::kEdpShard)) > 1;
+}
+
 }  // namespace
 
 int resolve_zero_stage(const TrainConfig& c) {
@@ -43,8 +47,12 @@ std::string zero_stage_numbers(size_t first) {
   return text;
 }
 
-bool shards_gradients(const RunPlan& plan) {
-  return plan.zero().gradients && std::max(plan.mesh.size(Axis::kDpShard), plan.mesh.size(Axis::kEdpShard)) > 1;
+bool shards_gradients(const RunPlan& plan) { return plan.zero().gradients && has_shard_groups(plan); }
+
+bool overlaps_param_gather(const RunPlan& plan) {
+  const ZeroStage& zero = plan.zero();
+  const TrainConfig& c = plan.config;
+  return c.overlap_param_gather && !c.cuda_graph && zero.optimizer && !zero.parameters && has_shard_groups(plan);
 }
 
 bool accumulates_whole_gradients(const RunPlan& plan) {

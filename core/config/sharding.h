@@ -13,6 +13,9 @@ int resolve_zero_stage(const TrainConfig& config);
 std::string zero_stage_numbers(size_t first);
 // Whether the gradients of some parameters are sharded over several ranks.
 bool shards_gradients(const RunPlan& plan);
+// Whether ranks gather updated parameters during the next forward: with --overlap-param-gather, in ZeRO stages 1 and 2.
+// A CUDA graph has no messages inside a pass, so with --cuda-graph they are gathered at the end of the step.
+bool overlaps_param_gather(const RunPlan& plan);
 // Whether ranks that shard gradients nevertheless hold whole gradients during a step, because the step has several
 // microbatches.
 bool accumulates_whole_gradients(const RunPlan& plan);

@@ -146,6 +146,7 @@ struct TrainConfig {
 
   // Data-parallel gradient reduction.
   bool overlap_grad_reduce = true;
+  bool overlap_param_gather = false;     // ZeRO 1 and 2: gather updated parameters during the next forward
   GradSync grad_sync = GradSync::kStep;  // how often gradients are reduced
   int64_t ddp_bucket_bytes = 0;          // 0: the backend's default
 

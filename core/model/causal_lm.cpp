@@ -16,9 +16,10 @@ std::vector<int64_t> CausalLm::boundary_shape(int /*part*/, int64_t /*sequences*
 }
 
 void CausalLm::set_parameter_gate(ParameterGate* gate) {
-  RANKLAB_CHECK(gate == nullptr, ErrorKind::kInvalidArgument, .where = "ZeRO stage 3",
-                .what = "this model does not say when it uses its parameters, so they cannot be sharded",
-                .want = "--zero-stage 0, 1 or 2", .fix = "make it a LayerStack (core/model/layer_stack.h)");
+  RANKLAB_CHECK(gate == nullptr, ErrorKind::kInvalidArgument, .where = "model",
+                .what = "this model does not say when it uses its parameters, so they cannot be gathered for each use",
+                .want = "--zero-stage 0, 1 or 2, and no --overlap-param-gather",
+                .fix = "make it a LayerStack (core/model/layer_stack.h)");
 }
 
 std::unique_ptr<DecodeCache> CausalLm::begin_decoding(int64_t /*sequences*/, int64_t /*positions*/) {

@@ -57,9 +57,9 @@ class CausalLm {
   // Tensors that the model itself adjusts and that checkpoints save, by global name; loading a checkpoint writes into
   // them in place. The same on every rank of a stage.
   virtual std::vector<std::pair<std::string, at::Tensor>> buffers() { return {}; }
-  // Parameters may be released between uses (ZeRO stage 3): the model notifies the gate of each use. Null: they are
-  // always present. Throws kInvalidArgument by default: a model without these notifications cannot have sharded
-  // parameters.
+  // Parameters may be released between uses (ZeRO stage 3), or still be gathered when a forward begins
+  // (--overlap-param-gather): the model notifies the gate of each use. Null: they are always present. Throws
+  // kInvalidArgument by default: a model without these notifications can have neither.
   virtual void set_parameter_gate(ParameterGate* gate);
 
   // Decoding with a KV cache, without recomputing the past; by default a model only has logits(). begin_decoding()

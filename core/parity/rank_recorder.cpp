@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/config/sharding.h"
 #include "core/parallel/data/bucket_shard.h"
 #include "core/parity/epsilon.h"
 #include "core/parity/rounding/one_unit.h"
@@ -115,6 +116,7 @@ void ParityRecorder::start(RankContext& ctx, CausalLm& model, RankOptimizer* opt
 
 void ParityRecorder::perturb_weights() {
   const UnseenScope unseen;
+  optimizer_->settle_parameters();
   for (const OwnedState& state : optimizer_->owned_state())
     move_by_one_unit(state.weight, parameter_slice(*state.parameter, state.begin, state.end),
                      epsilon_of(state.parameter->data.scalar_type()),
@@ -129,19 +131,24 @@ void ParityRecorder::begin_step() {
   if (sum_order_.split) split_.emplace();
   const UnseenScope unseen;
   for (const Parameter* parameter : model_->registry().parameters())
-    if (!is_freed(parameter->data))
+    if (is_whole(*parameter))
       keep(ParityPhase::kWeights, parameter->name, "weight", parameter_slice(*parameter), parameter->data);
   keep_shards_of_weights();
   for (const auto& [name, buffer] : model_->buffers())
     keep(ParityPhase::kWeights, name, "buffer", whole_slice(buffer.sizes().vec()), buffer);
 }
 
-// Where no rank has a whole parameter as a step begins (ZeRO stage 3), its shard, in the type in which it is gathered.
+// With --overlap-param-gather they are still on their way when a step begins.
+bool ParityRecorder::is_whole(const Parameter& parameter) const {
+  return !is_freed(parameter.data) && !overlaps_param_gather(plan_);
+}
+
+// Where no rank has a whole parameter as a step begins, its shard, in the type in which it is gathered.
 void ParityRecorder::keep_shards_of_weights() {
   if (optimizer_ == nullptr) return;  // a layer that is computed alone has none
   for (const OwnedState& state : optimizer_->owned_state()) {
     const Parameter& parameter = *state.parameter;
-    if (!is_freed(parameter.data) || !wants({step_, ParityPhase::kWeights, parameter.name, "weight"})) continue;
+    if (is_whole(parameter) || !wants({step_, ParityPhase::kWeights, parameter.name, "weight"})) continue;
     keep(ParityPhase::kWeights, parameter.name, "weight", parameter_slice(parameter, state.begin, state.end),
          state.weight.to(parameter.data.scalar_type()));
   }

@@ -51,6 +51,7 @@ class ParityRecorder final : public ModuleHook, public BatchWatch, public Update
   bool has(const TensorKey& key, const GlobalSlice& slice) const;
   bool wants(const TensorKey& key) const { return records_ && (!wanted_ || wanted_(key)); }
   void perturb_weights();
+  bool is_whole(const Parameter& parameter) const;
   void keep_shards_of_weights();
 
   const RunPlan& plan_;

@@ -6,6 +6,7 @@
 #include "core/base/text.h"
 #include "core/config/one_rank.h"
 #include "core/config/recompute_choice.h"
+#include "core/config/sharding.h"
 
 namespace ranklab {
 namespace {
@@ -89,6 +90,9 @@ constexpr Change kChanges[] = {
     {"reductions of each microbatch", "--grad-sync step",
      [](const RunPlan& plan) { return plan.config.grad_sync == GradSync::kMicrobatch; },
      [](TrainConfig& c, const RunPlan&) { c.grad_sync = TrainConfig{}.grad_sync; }},
+    {"overlap of parameter gathers", "--no-overlap-param-gather",
+     [](const RunPlan& plan) { return overlaps_param_gather(plan); },
+     [](TrainConfig& c, const RunPlan&) { c.overlap_param_gather = false; }},
     {"overlap of reductions", "--no-overlap-grad-reduce",
      [](const RunPlan& plan) { return plan.config.overlap_grad_reduce && plan.replicas() > 1; },
      [](TrainConfig& c, const RunPlan&) { c.overlap_grad_reduce = false; }},

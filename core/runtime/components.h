@@ -141,6 +141,9 @@ class RankOptimizer {
   // Collective. Call after owned_state() or saved_state() was written into: copies main parameters to parameters and
   // gathers peers' shards.
   virtual void restored(int64_t /*updates*/, const SkippedSteps& /*skipped*/) {}
+  // Collective. Updated parameters may still be on their way from other ranks after finish_step(), until the model uses
+  // them (--overlap-param-gather). Call before they are read in another way, or owned_state() is written into.
+  virtual void settle_parameters() {}
   virtual void set_step(int64_t /*step*/) {}  // number of the step that begins; without a call, they count from 0
   virtual void begin_step(int64_t num_microbatches) = 0;
   virtual void set_weight_decay(double /*weight_decay*/) {}  // for the step's update

@@ -83,6 +83,7 @@ class RuntimeEngine::RankLoop {
       engine_.components_.checkpoint_manager->save(context, done);
     tell_checkpoints();
     if (!stop && engine_.finale_) engine_.finale_(context);
+    optimizer_->settle_parameters();
     if (!stop) sample(context, result);
     engine_.collector_->leave(*world_, ctx_.device(), recorder_.take_rest());
   }
@@ -193,6 +194,7 @@ class RuntimeEngine::RankLoop {
       memory_->record();
       recorder_.observe_loss(output);
       norm = optimizer_->finish_step(lr);
+      if (sentinels_) optimizer_->settle_parameters();  // they read parameters after each step
       if (scaler) {
         output.loss_scale = scale;
         output.skipped = scaler->overflowed();
@@ -236,6 +238,7 @@ class RuntimeEngine::RankLoop {
     const int64_t done = context.step + 1;
     if (interval == 0 || !data_->has_validation() || (done % interval != 0 && done != steps)) return;
     recorder_.stop();
+    optimizer_->settle_parameters();
     model_->set_training(false);
     StepOutput sum;
     for (int64_t i = 0; i < plan_.config.eval_iters; ++i) {

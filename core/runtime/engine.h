@@ -36,7 +36,8 @@ class RuntimeEngine {
   // Called after every step on one rank of each process; if any call returns true, the run ends after that step on all
   // ranks (SIGINT).
   void set_stop_request(std::function<bool()> stop) { stop_ = std::move(stop); }
-  // Called on every rank with the trained model after the last step, but not after an interruption.
+  // Called on every rank with the trained model after the last step, but not after an interruption. Updated parameters
+  // may still be on their way (RankOptimizer::settle_parameters()).
   void set_finale(std::function<void(StepContext&)> finale) { finale_ = std::move(finale); }
   // The types of the first step's tensors are checked (core/spmd), and errors are left in `report`. Without a report,
   // and with check_gradient_types, fit() throws the first error after that step.

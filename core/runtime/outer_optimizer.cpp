@@ -98,6 +98,7 @@ class OuterOptimizer final : public WrappedOptimizer {
 
   void update(int64_t fragment) {
     const TraceSpan phase(ctx_, EventKind::kPhase, "outer update");
+    inner().settle_parameters();
     each_of(fragment, [](OuterUpdate& part) { part.update(); });
     // All ranks of a replica gather their shards together, also those that have no part of this fragment.
     if (rule_.update_alpha < 1) inner().restored(inner().updates(), inner().skipped());

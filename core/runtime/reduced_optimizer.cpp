@@ -1,13 +1,15 @@
 // Accumulates gradients over microbatches, reduces them in buckets over dp (experts' over edp) and over the pipeline
 // ranks that share a parameter, clips them, and calls an Optimizer's update. With a ZeRO stage the reduction, the norm
-// and the update cover this rank's shards, and the other ranks' updated shards are gathered. Under a loss scale,
-// gradients are unscaled together with clipping; 16-bit gradients when the update widens them.
+// and the update cover this rank's shards, and the other ranks' updated shards are gathered, at once or during the next
+// forward. Under a loss scale, gradients are unscaled together with clipping; 16-bit gradients when the update widens
+// them.
 #include <limits>
 
 #include "core/base/injected_bug.h"
 #include "core/comm/event_now.h"
 #include "core/config/diloco/diloco_choice.h"
 #include "core/config/loss_scale_choice.h"
+#include "core/config/sharding.h"
 #include "core/config/state_types.h"
 #include "core/live/stepper_state.h"
 #include "core/model/max_logit_book.h"
@@ -45,6 +47,7 @@ class ReducedOptimizer : public RankOptimizer {
                  ctx.size(Axis::kTp) > 1 ? &ctx.comm(Axis::kTp) : nullptr, reducer_options(plan, dense_)),
         expert_reducer_(of_kind(parameters_, true), ctx.comm(experts_.axis), nullptr, reducer_options(plan, experts_)),
         units_(shard_model(model, plan)),
+        gathers_(overlapped_gathers(model, plan)),
         owned_(owned()),
         shared_(owned_, ctx.comm(Axis::kPp)),
         optimizer_(make(owned_, plan)),
@@ -112,8 +115,11 @@ class ReducedOptimizer : public RankOptimizer {
   void restored(int64_t updates, const SkippedSteps& skipped) override {
     skipped_ = skipped;
     optimizer_->restored(updates);
-    reducer_.gather_parameters();
-    expert_reducer_.gather_parameters();
+    gather_parameters();
+    settle_parameters();
+  }
+  void settle_parameters() override {
+    if (gathers_) gathers_->settle();
   }
 
   ZeroCounters zero_counters() const override { return counter_.counters(); }
@@ -122,6 +128,7 @@ class ReducedOptimizer : public RankOptimizer {
   LossScaler* loss_scaler() override { return scaler_ ? &*scaler_ : nullptr; }
 
   double finish_step(double lr) override {
+    settle_parameters();  // of units that no pass of this step used
     {
       const TraceSpan phase(ctx_, EventKind::kPhase, kGradientSyncSpan);
       reducer_.finish();
@@ -154,8 +161,7 @@ class ReducedOptimizer : public RankOptimizer {
     optimizer_->zero_grad();
     if (!skips && (reducer_.shards() || expert_reducer_.shards())) {
       const TraceSpan phase(ctx_, EventKind::kPhase, "parameter gather");
-      reducer_.gather_parameters();
-      expert_reducer_.gather_parameters();
+      gather_parameters();
     }
     if (units_) units_->check_all_away();
     return norm;
@@ -295,6 +301,19 @@ class ReducedOptimizer : public RankOptimizer {
     make_values(model.registry());  // the values of parameters that are not sharded
     return units;
   }
+  std::unique_ptr<OverlappedGathers> overlapped_gathers(CausalLm& model, const RunPlan& plan) {
+    if (!overlaps_param_gather(plan) || !(reducer_.shards() || expert_reducer_.shards())) return nullptr;
+    auto gathers = std::make_unique<OverlappedGathers>();
+    model.set_parameter_gate(gathers.get());
+    reducer_.overlap_gathers(*gathers);
+    expert_reducer_.overlap_gathers(*gathers);
+    return gathers;
+  }
+  void gather_parameters() {
+    reducer_.gather_parameters();
+    expert_reducer_.gather_parameters();
+    if (gathers_) gathers_->begin();
+  }
   OwnedPieces pieces() const {
     OwnedPieces result;
     if (reducer_.shards()) result.dense = dense_.axis;
@@ -319,9 +338,10 @@ class ReducedOptimizer : public RankOptimizer {
   double clip_grad_;
   bool trains_alone_;  // as a DiLoCo replica (outer_optimizer.h)
   Sharing dense_, experts_;
-  GradReducer reducer_;                  // over dp
-  GradReducer expert_reducer_;           // over edp: the ranks that own the same experts
-  std::unique_ptr<ShardedUnits> units_;  // stage 3
+  GradReducer reducer_;                         // over dp
+  GradReducer expert_reducer_;                  // over edp: the ranks that own the same experts
+  std::unique_ptr<ShardedUnits> units_;         // stage 3
+  std::unique_ptr<OverlappedGathers> gathers_;  // null: gathers are complete when a step ends
   std::vector<Parameter*> owned_;
   SharedGrads shared_;
   std::unique_ptr<RankMatrices> matrices_;  // null: the optimizer updates elements

@@ -21,6 +21,7 @@ class WrappedOptimizer : public RankOptimizer {
   UpdateWatches* update_watches() override { return inner_->update_watches(); }
   SkippedSteps skipped() const override { return inner_->skipped(); }
   void restored(int64_t updates, const SkippedSteps& skipped) override { inner_->restored(updates, skipped); }
+  void settle_parameters() override { inner_->settle_parameters(); }
   void set_step(int64_t step) override { inner_->set_step(step); }
   void begin_step(int64_t num_microbatches) override { inner_->begin_step(num_microbatches); }
   void set_weight_decay(double weight_decay) override { inner_->set_weight_decay(weight_decay); }

@@ -215,9 +215,13 @@ TEST_P(Zero, IsPlainDataParallelismBitForBit) {
   const TrainingRecord plain = record_training(without_groups(config));
   ASSERT_EQ(plain.steps.size(), 3u);
   for (int stage = 1; stage < static_cast<int>(kZeroStages.size()); ++stage) {
-    SCOPED_TRACE("stage " + std::to_string(stage));
-    config.zero_stage = stage;
-    expect_same_training(record_training(config), plain, {});
+    for (const bool overlap : {false, true}) {
+      if (overlap && kZeroStages[static_cast<size_t>(stage)].parameters) continue;
+      SCOPED_TRACE("stage " + std::to_string(stage) + (overlap ? ", overlapped gathers" : ""));
+      config.zero_stage = stage;
+      config.overlap_param_gather = overlap;
+      expect_same_training(record_training(config), plain, {});
+    }
   }
 }
 

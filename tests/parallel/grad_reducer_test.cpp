@@ -128,6 +128,48 @@ INSTANTIATE_TEST_SUITE_P(Layouts, ShardedReduction,
                                             ::testing::Bool(), ::testing::ValuesIn(stages_that_gather()),
                                             ::testing::Values(1, 3), ::testing::Bool()));
 
+// Units are complete when they are used, the next one's gather has begun then, and the others' have not.
+TEST(OverlappedGathers, BringEachUnitItsUpdatesBeforeItsUse) {
+  run_ranks(dims_of(2, 1), [](RankContext& context) {
+    ParameterRegistry registry(1, at::kFloat, at::kCPU);
+    const std::vector<std::string> units = {"layers.0", "layers.1", "layers.2", "layers.3"};
+    for (const std::string& unit : units) {
+      registry.begin_unit({.name = unit});
+      registry.create(unit + ".w", replicated({64}), {}, true);
+    }
+    GradReducer reducer(registry.parameters(), context.comm(Axis::kDp), nullptr,
+                        {.bucket_bytes = 1, .zero = kZeroStages[1]});
+    OverlappedGathers gathers;
+    reducer.overlap_gathers(gathers);
+    const auto use = [&](size_t unit) { gathers.enter(units[unit], unit + 1 < 4 ? units[unit + 1] : ""); };
+    const auto update = [&](double value) {
+      const at::NoGradGuard no_grad;
+      for (const Parameter* piece : reducer.owned()) piece->data.fill_(value);
+      reducer.gather_parameters();
+    };
+    const auto has = [&](size_t unit, double value) {
+      return registry.parameters()[unit]->data.eq(value).all().item<bool>();
+    };
+    for (size_t unit = 0; unit < 4; ++unit) use(unit);  // before the first update nothing is on its way
+    for (const double value : {1.0, 2.0}) {
+      update(value);
+      gathers.begin();
+      for (size_t unit = 0; unit < 4; ++unit) {
+        EXPECT_FALSE(has(unit, value)) << unit;
+        use(unit);
+        EXPECT_TRUE(has(unit, value)) << unit;
+      }
+    }
+    update(3.0);
+    gathers.begin();
+    use(0);
+    EXPECT_TRUE(has(0, 3.0) && !has(1, 3.0));
+    EXPECT_THROW(gathers.begin(), Error);
+    gathers.settle();
+    for (size_t unit = 0; unit < 4; ++unit) EXPECT_TRUE(has(unit, 3.0)) << unit;
+  });
+}
+
 // A bucket of two stages is reduced once each has a gradient for it, and not before the pass has brought all of its.
 TEST(GradReducer, AMicrobatchIsReducedWithAllThatItsPassBrings) {
   run_ranks(dims_of(2, 1), [](RankContext& context) {

@@ -37,6 +37,10 @@ inline const Layout kLayouts[] = {
     {"zero1_dp8", 8, 1, false, 0, zero<1>},
     {"zero2_dp8", 8, 1, false, 0, zero<2>},
     {"zero1_small_buckets", 8, 2, true, 1, zero_of<1, small_buckets>},
+    {"zero1_overlapped_small_buckets", 8, 2, true, 1, zero_of<1, both<small_buckets, overlapped_gathers>>},
+    {"zero2_overlapped_ep4", 8, 1, false, 1, zero_of<2, both<over_ep<4>, overlapped_gathers>>},
+    {"zero1_overlapped_pp2_dp2_tied_zb_v", 4, 1, false, 1, zero_of<1, both<tied_v, overlapped_gathers>>},
+    {"zero2_overlapped_pp2_dp2_dualpipe", 4, 1, false, 1, zero_of<2, both<dualpipe, overlapped_gathers>>},
     {"zero2_small_buckets", 8, 2, true, 1, zero_of<2, small_buckets>},
     {"zero2_odd_sizes", 4, 2, true, 0, zero_of<2, odd_sizes>},
     {"zero1_gqa_fp64", 4, 2, true, 0, zero_of<1, grouped_queries_in_fp64>},
@@ -216,6 +220,7 @@ inline TrainConfig config_of(const Layout& layout) {
   c.micro_batch_size = layout.micro_batch_size;
   c.train_iters = 1;
   layout.change(c);
+  c.trace_step_start = c.train_iters - 1;
   return c;
 }
 

@@ -235,6 +235,10 @@ template <int kStage>
 inline void zero(TrainConfig& c) {
   c.zero_stage = kStage;
 }
+inline void overlapped_gathers(TrainConfig& c) {
+  c.overlap_param_gather = true;
+  c.train_iters = 2;  // the gathers that a step starts end in the next
+}
 template <int kStage, void (*kChange)(TrainConfig&)>
 inline void zero_of(TrainConfig& c) {
   kChange(c);

@@ -2,6 +2,7 @@
 // gradients against the plan, traffic in units of the parameters.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <mutex>
 
@@ -13,6 +14,7 @@
 #include "core/runtime/provide.h"
 #include "core/runtime/shapes/zero_map.h"
 #include "core/sim/memory_scope.h"
+#include "core/spec/presets.h"
 #include "core/trace/trace_report.h"
 #include "tests/runtime/tiny_run.h"
 
@@ -155,6 +157,23 @@ TEST(ZeroMemory, OptimizerStatesAreADataParallelPart) {
     EXPECT_NEAR(static_cast<double>(held.optimizer),
                 static_cast<double>(held.planned[static_cast<size_t>(MemoryCategory::kOptimizer)]), kStepCounters);
   }
+}
+
+// The figures of docs/parallelism.md.
+TEST(OverlappedGathers, HideBehindTheForwardOfALargeModel) {
+  TrainConfig c;
+  c.model = model_preset("llama_8b");
+  c.parallel = {.world = 64};
+  c.global_batch_size = 64;
+  c.bf16 = true;
+  c.zero_stage = 1;
+  c.efficiency = Efficiency::kMeasured;
+  const auto step_ms = [&] {
+    return std::llround(static_cast<double>(record_step(resolve(c), make_meta_world).step_ns) * 1e-6);
+  };
+  EXPECT_EQ(step_ms(), 756);
+  c.overlap_param_gather = true;
+  EXPECT_EQ(step_ms(), 697);
 }
 
 TEST(ZeroMemory, StageTwoHoldsShardsAndAFewBuckets) {

@@ -296,6 +296,12 @@ def with_shared_expert_overlap(draw, flags):
     return [*flags, ["--moe-shared-expert-overlap"]] if wanted else flags
 
 
+def with_gather_overlap(draw, flags):
+    values = {name: rest for name, *rest in flags}
+    wanted = values.get("--zero-stage") in (["1"], ["2"]) and draw.chance(0.5)
+    return [*flags, ["--overlap-param-gather"]] if wanted else flags
+
+
 def with_groups(draw, flags, microbatches):
     """Interleaved stages, at times with larger groups of microbatches than their schedule chooses."""
     values = {name: rest for name, *rest in flags}

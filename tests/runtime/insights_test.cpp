@@ -275,6 +275,21 @@ TEST(Advice, OfExposedGradientsIsOverlap) {
   EXPECT_LT(run_of(c).step_ms, before.step_ms);
 }
 
+TEST(Advice, OfExposedParametersIsOverlap) {
+  TrainConfig c = base(4);
+  c.zero_stage = 1;
+  c.global_batch_size = 4;
+  c.model.hidden_size = 256;
+  c.model.ffn_hidden_size = 512;
+  c.model.seq_length = 16;
+  const TracedRun before = run_of(c);
+  const Insight* found = before.find("exposed communication");
+  ASSERT_NE(found, nullptr) << text_of(before);
+  EXPECT_THAT(found->advice, HasSubstr("--overlap-param-gather"));
+  c.overlap_param_gather = true;
+  EXPECT_LT(run_of(c).step_ms, before.step_ms);
+}
+
 TEST(Advice, OfTravellingTokensIsOverlap) {
   TrainConfig c = experts(4);
   c.num_microbatches = 2;

@@ -186,6 +186,7 @@ std::vector<RunFeature> run_features() {
       two_ways("pairwise accumulation", &TrainConfig::accumulation, Accumulation::kSequential, Accumulation::kPairwise),
       as_run_feature(sequence_parallel_choices(), "layout", sequence_parallel_choices().matters),
       two_ways("late gradient reduction", &TrainConfig::overlap_grad_reduce, true, false),
+      two_ways("overlapped parameter gathers", &TrainConfig::overlap_param_gather, false, true),
       two_ways("clipping", &TrainConfig::clip_grad, 0.0, 0.05),
       {"changing weight decay",
        {{"no", [](TrainConfig& c) { c.weight_decay_style = WeightDecayStyle::kConstant; }},

@@ -67,6 +67,7 @@ class RankRecorder {
   void after_update() {
     const UnseenScope unseen;
     if (!recorder_.keeps(step_) || !is_recorded_) return;
+    optimizer_->settle_parameters();
     put_weights();
     for (const Parameter* parameter : gathered_)
       recorder_.parameters.put(step_, *parameter, 0, parameter->data.detach().flatten());

@@ -99,6 +99,9 @@ void add_parallel(FieldRows& rows) {
             RANKLAB_FIELD(attention_backend), {"auto", "flash", "fused", "unfused"});
   rows.flag("parallel.overlap_grad_reduce", {"--overlap-grad-reduce"}, "reduce gradient buckets during backward",
             RANKLAB_FIELD(overlap_grad_reduce));
+  rows.flag("parallel.overlap_param_gather", {"--overlap-param-gather"},
+            "ZeRO 1 and 2: gather updated parameters during the next forward, not at the end of a step",
+            RANKLAB_FIELD(overlap_param_gather));
   rows.choice("parallel.grad_sync", {"--grad-sync"},
               "when ZeRO 2 and 3 reduce gradients: once per step, or after each microbatch, so that no rank "
               "holds whole gradients",

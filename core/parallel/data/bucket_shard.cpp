@@ -60,21 +60,51 @@ at::Tensor BucketShard::updated() const {
   return shard;
 }
 
-// The copies are not charged: on a GPU the all_gather works in place, with parameters as views of one buffer.
-void BucketShard::gather() {
+void BucketShard::start_gather() {
   const at::NoGradGuard no_grad;
+  if (shard_.defined()) {  // stage 3
+    const MemoryScope memory(MemoryCategory::kGathered);
+    gathering_ =
+        codec_ ? group_.all_gather_async(codec_->pack(shard_), codec_->rows()) : group_.all_gather_async(shard_);
+    return;
+  }
   const MemoryScope memory(MemoryCategory::kBuffers);
   at::Tensor shard;
   {
     const NoCostScope no_cost;
     shard = updated();
   }
-  at::Tensor whole = group_.all_gather(shard);
+  gathering_ = group_.all_gather_async(shard);
+}
+
+void BucketShard::finish_gather() {
+  const at::NoGradGuard no_grad;
+  at::Tensor whole = std::exchange(gathering_, nullptr)->wait();
+  if (shard_.defined()) return hand_to_parameters(whole);
+  copy_to_parameters(std::move(whole));
+}
+
+// The copies are not charged: on a GPU the all_gather works in place, with parameters as views of one buffer.
+void BucketShard::copy_to_parameters(at::Tensor whole) {
   if (only_shapes(whole)) return;
   const NoCostScope no_cost;
   if (injected(InjectedBug::kStaleGather)) whole = of_last_step(whole);
   for (const BucketPlace& place : layout_.places)
     flat(*parameters_[place.item]).copy_(whole.narrow(0, place.offset, place.elements));
+}
+
+void BucketShard::hand_to_parameters(const at::Tensor& gathered) {
+  at::Tensor whole = gathered;
+  if (codec_) {
+    const MemoryScope memory(MemoryCategory::kGathered);
+    whole = codec_->unpack(gathered);
+  }
+  int64_t without_padding = 0;
+  for (const BucketPlace& place : layout_.places) {
+    const int64_t offset = injected(InjectedBug::kZeroPadding) ? without_padding : place.offset;
+    set_part(*parameters_[place.item], whole, offset);
+    without_padding += place.elements;
+  }
 }
 
 // Wrong on purpose: returns the other ranks' shards as they were one step ago (InjectedBug::kStaleGather).
@@ -123,26 +153,6 @@ void BucketShard::gather_in(const GatherPrecision& precision) {
 void BucketShard::updated_shard() {
   const at::NoGradGuard no_grad;
   if (codec_) codec_->agree(shard_);
-}
-
-void BucketShard::start_gather() {
-  const at::NoGradGuard no_grad;
-  const MemoryScope memory(MemoryCategory::kGathered);
-  gathering_ = codec_ ? group_.all_gather_async(codec_->pack(shard_), codec_->rows()) : group_.all_gather_async(shard_);
-}
-
-void BucketShard::finish_gather() {
-  at::Tensor whole = std::exchange(gathering_, nullptr)->wait();
-  if (codec_) {
-    const MemoryScope memory(MemoryCategory::kGathered);
-    whole = codec_->unpack(whole);
-  }
-  int64_t without_padding = 0;
-  for (const BucketPlace& place : layout_.places) {
-    const int64_t offset = injected(InjectedBug::kZeroPadding) ? without_padding : place.offset;
-    set_part(*parameters_[place.item], whole, offset);
-    without_padding += place.elements;
-  }
 }
 
 void BucketShard::free_whole() {

@@ -2,9 +2,9 @@
 // the result (ZeRO: Rajbhandari et al. 2020, arXiv 1910.02054). A piece is a Parameter whose data is a flat view of the
 // whole parameter (stages 1 and 2) or of this rank's shard (stage 3), so that any elementwise optimizer updates it in
 // place and keeps states for the piece only; its partition is the whole parameter's. Cost of a gather: one all_gather
-// of the bucket. Memory: the gathered bucket while gather() runs; in stage 3 the shard, and the whole bucket from
-// finish_gather() to free_whole(). The whole bucket never exists before that, because shards of new parameters are
-// initialized directly. Thread rule: its rank's thread; every member of the group gathers.
+// of the bucket. Memory: the gathered bucket from start_gather() to finish_gather(); in stage 3 the shard, and the
+// whole bucket from finish_gather() to free_whole(). The whole bucket never exists before that, because shards of new
+// parameters are initialized directly. Thread rule: its rank's thread; every member of the group gathers.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -34,8 +34,13 @@ class BucketShard {
   std::pair<const Parameter*, int64_t> origin_of(const Parameter* piece) const;
   // Sets the pieces' gradients to views of the reduced gradients `shard` [elements()].
   void set_grads(const at::Tensor& shard);
-  // Gathers every rank's updated pieces into the whole parameters.
-  void gather();
+  // Gathers every rank's updated pieces into the whole parameters. Pieces must not change between the two calls.
+  void start_gather();
+  void finish_gather();  // waits; afterwards the parameters have their new values (and memory, in stage 3)
+  void gather() {
+    start_gather();
+    finish_gather();
+  }
 
   // Stage 3. From keep_shard() on the parameters are released: a tensor keeps its sizes but has no memory (is_freed()).
   // Values that have not been made yet (Parameter::unmade) are made here, only for the shard. REQUIRES: a parameter's
@@ -46,8 +51,6 @@ class BucketShard {
   using GatherPrecision = std::function<TensorPrecision(const Parameter&)>;
   void gather_in(const GatherPrecision& precision);
   void updated_shard();  // call when elements of the shard have changed; collective if gathers are quantized
-  void start_gather();
-  void finish_gather();  // waits; afterwards the parameters have memory
   void free_whole();
 
  private:
@@ -62,6 +65,8 @@ class BucketShard {
   };
 
   at::Tensor updated() const;
+  void copy_to_parameters(at::Tensor whole);
+  void hand_to_parameters(const at::Tensor& whole);
   at::Tensor of_last_step(const at::Tensor& whole);
 
   BucketLayout layout_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/injected_bug.h"
@@ -148,9 +149,18 @@ void GradReducer::shard_parameters(ShardedUnits& units) {
   }
 }
 
+void GradReducer::overlap_gathers(OverlappedGathers& gathers) {
+  gathers_later_ = true;
+  for (const Bucket& bucket : buckets_) {
+    std::set<std::string> units;
+    for (const BucketPlace& place : bucket.layout.places) units.insert(parameters_[place.item]->unit.name);
+    if (BucketShard* shard = bucket.reduction->shard()) gathers.add(*shard, {units.begin(), units.end()});
+  }
+}
+
 void GradReducer::gather_parameters() {
   for (Bucket& bucket : buckets_) {
-    bucket.reduction->updated();
+    if (!gathers_later_) bucket.reduction->updated();
     tell(ZeroState::kUpdated, bucket);
   }
 }

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "core/parallel/data/grad_pass.h"
+#include "core/parallel/data/overlapped_gathers.h"
 #include "core/parallel/data/reduction.h"
 #include "core/parallel/data/sharded_units.h"
 
@@ -84,8 +85,11 @@ class GradReducer {
   std::vector<Parameter*> owned() const;
   // For one of owned(): the whole parameter, and the index of the piece's first element in it.
   std::pair<const Parameter*, int64_t> origin_of(const Parameter* piece) const;
-  // Call after the update of owned(): gathers the other ranks' updates, bucket by bucket. Collective over dp.
+  // Call after the update of owned(): gathers the other ranks' updates, bucket by bucket. Collective over dp. After
+  // overlap_gathers(), the call of OverlappedGathers::begin() that follows it starts the gathers instead.
   void gather_parameters();
+  // Stages 1 and 2, if shards(): from here on `gathers` gathers the other ranks' updates.
+  void overlap_gathers(OverlappedGathers& gathers);
   // Stage 3, if shards(): from here on only shards are kept, and `units` gathers the whole parameters.
   void shard_parameters(ShardedUnits& units);
 
@@ -137,6 +141,7 @@ class GradReducer {
   int num_levels_ = 0;            // levels of the accumulator in this step
   bool adds_ = false;             // whether some parameter gets several gradients in this step
   std::optional<GradPass> pass_;  // the running pass
+  bool gathers_later_ = false;    // after overlap_gathers()
   int64_t passes_left_ = 0;       // completing passes that are still to come
   std::vector<size_t> order_;     // buckets that start in this step, or pass, in order; the same on every rank
   size_t next_start_ = 0;         // index in order_

@@ -47,6 +47,8 @@ std::string advice_of(const TransferKind& kind, bool hidden, bool whole_layers) 
     case Axis::kEdp:
     case Axis::kDpShard:
     case Axis::kEdpShard:
+      if (kind.verb == Verb::kAllGather && !hidden)
+        return "try --overlap-param-gather (ZeRO stages 1 and 2), or more tokens per rank (--gbs)";
       if (kind.verb == Verb::kAllGather)
         return "try more tokens per rank (--gbs); at ZeRO stage 3 --zero-stage 2 gathers less often";
       if (hidden) return "try more tokens per rank (--gbs), or fewer data-parallel ranks with more of another axis";
