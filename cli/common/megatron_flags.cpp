@@ -57,7 +57,6 @@ constexpr MegatronFlag kFlags[] = {
     {"--overlap-p2p-communication-warmup-flush", 0, kNoEffect},
     {"--ddp-num-buckets", 1, kNoEffect},
     {"--ddp-pad-buckets-for-high-nccl-busbw", 0, kNoEffect},
-    {"--delay-wgrad-compute", 0, kLeftOut, "weight gradients follow the others; schedules such as zb-h1 separate them"},
     {"--use-tp-pp-dp-mapping", 0, kSet, "parallel.order=tp-cp-ep-pp-dp"},
     {"--tp-comm-overlap", 0, kLeftOut, "tensor-parallel collectives do not overlap with their matrix products"},
     {"--use-megatron-fsdp", 0, kRead},

@@ -55,13 +55,15 @@ std::vector<IdleRow> make_idle_rows() {
   };
   add({"moe.", "parallel.moe_dispatcher"}, "models with experts (--num-experts, or a preset that has them)",
       [](const RunPlan& p) { return p.config.model.moe.enabled(); });
+  const std::string senders = "whose tokens a collective sends (--ep above 1, another dispatcher than rdep)";
+  const auto sends_tokens = [](const RunPlan& p) {
+    return p.mesh.size(Axis::kEp) > 1 && !dispatcher_text(p.config.moe_dispatcher)->writes_to_peers;
+  };
+  add({"parallel.delay_wgrad_compute"}, "models with experts, " + senders,
+      [=](const RunPlan& p) { return p.config.model.moe.enabled() && sends_tokens(p); });
   add({"parallel.moe_shared_expert_overlap"},
-      "models with shared experts (--moe-shared-expert-intermediate-size), whose tokens a collective sends (--ep above "
-      "1, another dispatcher than rdep)",
-      [](const RunPlan& p) {
-        const bool sends = p.mesh.size(Axis::kEp) > 1 && !dispatcher_text(p.config.moe_dispatcher)->writes_to_peers;
-        return p.config.model.moe.shared_ffn_hidden_size > 0 && sends;
-      });
+      "models with shared experts (--moe-shared-expert-intermediate-size), " + senders,
+      [=](const RunPlan& p) { return p.config.model.moe.shared_ffn_hidden_size > 0 && sends_tokens(p); });
   add({"parallel.cp_comm_type", "parallel.cp_balance"}, "--cp above 1",
       [](const RunPlan& p) { return p.mesh.size(Axis::kCp) > 1; });
   add({"parallel.cp_sizes"}, "--cp-comm-type a2a+p2p with --cp above 1", [](const RunPlan& p) {

@@ -16,6 +16,7 @@ TrainConfig on_one_rank(TrainConfig c) {
   c.moe_dispatcher = plain.moe_dispatcher;
   c.overlap_moe = false;
   c.overlap_shared_experts = false;
+  c.delay_weight_grads = false;
   c.zero_stage = 0;
   c.use_distributed_optimizer = false;
   c.sharding_strategy = plain.sharding_strategy;

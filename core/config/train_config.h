@@ -84,6 +84,7 @@ struct TrainConfig {
   // Experts.
   std::string moe_dispatcher = "alltoall";  // a name of dispatcher_names.h
   bool overlap_shared_experts = false;      // compute shared experts while tokens are sent to the others
+  bool delay_weight_grads = false;          // compute experts' weight gradients while their tokens' are sent back
   bool overlap_moe = false;                 // overlap one microbatch's dispatch and combine with another's compute
 
   // Pipeline.

@@ -9,6 +9,7 @@
 #include "core/nn/router.h"
 #include "core/parallel/expert/balance_loss.h"
 #include "core/parallel/expert/capacity.h"
+#include "core/parallel/expert/delayed_weight_grads.h"
 #include "core/parallel/expert/tensor_split.h"
 #include "core/parallel/expert/wire_rows.h"
 #include "core/parallel/tensor/replicated_linear.h"
@@ -34,6 +35,8 @@ class MoeLayer : public MlpLayer {
         moe_(c.moe),
         seq_length_(c.seq_length),
         layer_(layer),
+        // The gradients of several uses of a weight are one sum, so they are computed together.
+        delays_weight_grads_(context.delay_weight_grads && !(c.repeats_mtp() && layer >= c.num_layers)),
         moe_context_(context),
         tp_(tp),
         cp_(cp),
@@ -60,27 +63,32 @@ class MoeLayer : public MlpLayer {
     });
     std::unique_ptr<ExpertTrip> trip;
     at::Tensor shared;
-    WorkBeside compute_shared([&] { shared = shared_output(x, context); });
+    const auto compute_shared = [&] { shared = shared_output(x, context); };
     const bool overlaps = shared_ != nullptr && moe_context_.overlap_shared;
+    const auto delayed = delays_weight_grads_ ? std::make_shared<DelayedWeightGrads>() : nullptr;
+    WorkBeside beside(overlaps ? std::function<void()>(compute_shared) : nullptr,
+                      delayed ? std::function<void()>([delayed] { delayed->run(); }) : nullptr);
     const at::Tensor read_TL = latent_down_ ? (*latent_down_)(x, context.tokens).flatten(0, 1) : tokens_TH;
     uses_.dispatch(context, read_TL, [&] {
       const at::Tensor sent_TH = moe_.weigh_inputs ? weighed(read_TL, routing) : read_TL;
-      trip = moe_context_.dispatcher->dispatch(round_rows(sent_TH, moe_context_.wire), routing,
-                                               overlaps ? &compute_shared : nullptr);
+      trip = moe_context_.dispatcher->dispatch(round_rows(sent_TH, moe_context_.wire), routing, &beside);
       return trip->rows();
     });
     const at::Tensor outputs = uses_.experts(context, trip->rows(), [&] {
       // Returning an empty tensor without a gradient makes backward skip this rank's exchanges.
       if (injected(InjectedBug::kEmptyExpertSkips) && trip->rows().size(0) == 0) return at::empty_like(trip->rows());
-      const EtpTokens arrived(moe_context_.rank_context.comm(Axis::kEtp), trip->rows(), trip->counts());
-      return arrived.own_outputs(experts_(arrived.rows(), arrived.counts(), context.tokens));
+      const bool delays = delayed && !beside.has_backward() && trip->rows().requires_grad();
+      const at::Tensor rows = delays ? delayed->rows(trip->rows()) : trip->rows();
+      const EtpTokens arrived(moe_context_.rank_context.comm(Axis::kEtp), rows, trip->counts());
+      const at::Tensor own = arrived.own_outputs(experts_(arrived.rows(), arrived.counts(), context.tokens));
+      return delays ? delayed->outputs(own) : own;
     });
     at::Tensor routed = uses_.combine(context, outputs, [&] {
       return trip->combine(outputs).view({x.normed.size(0), x.normed.size(1), -1});
     });
     if (latent_up_) routed = (*latent_up_)(routed, context.tokens);
     if (!shared_) return routed;
-    compute_shared.do_it();
+    if (!shared.defined()) compute_shared();
     return routed + shared;
   }
 
@@ -191,6 +199,7 @@ class MoeLayer : public MlpLayer {
   MoeConfig moe_;
   int64_t seq_length_;
   int64_t layer_;
+  bool delays_weight_grads_;
   MoeContext& moe_context_;
   TensorParallel tp_;
   ContextParallel cp_;
@@ -214,7 +223,8 @@ MoeContext::MoeContext(const ModelConfig& config, RankContext& rank, const Layer
                                                           .wire = options.quantization.dispatch})),
       book(config, rank),
       wire(options.quantization.dispatch),
-      overlap_shared(options.overlap_shared_experts) {}
+      overlap_shared(options.overlap_shared_experts),
+      delay_weight_grads(options.delay_weight_grads) {}
 
 std::unique_ptr<MlpLayer> make_moe_layer(const ModuleScope& scope, const ModelConfig& config, int64_t layer,
                                          MoeContext& context, TensorParallel tp, ContextParallel cp) {

@@ -26,6 +26,7 @@ struct MoeContext {
   ExpertBook book;
   TensorPrecision wire;  // precision of tokens sent to experts
   bool overlap_shared;   // compute shared experts while tokens are sent to the others
+  bool delay_weight_grads;
 
   MoeContext(const ModelConfig& config, RankContext& rank, const LayeredOptions& options);
 };

@@ -96,6 +96,7 @@ LayeredOptions layered_options(const RankContext& ctx, const RunPlan& plan) {
           .dtype = scalar_type(plan.config.element_dtype()),
           .moe_dispatcher = plan.config.moe_dispatcher,
           .overlap_shared_experts = plan.config.overlap_shared_experts,
+          .delay_weight_grads = plan.config.delay_weight_grads,
           .recompute = recompute_policy(plan.config),
           .context = plan.config.context_split,
           .quantization = quantization_settings(plan),

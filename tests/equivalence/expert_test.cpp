@@ -161,6 +161,19 @@ void expect_less_exposed(const TrainingRecord& hidden, const TrainingRecord& pla
   EXPECT_LT(hidden.steps[1].virtual_step_ms, plain.steps[1].virtual_step_ms);
 }
 
+// The share of the transfers' time that no compute hides.
+double share_exposed(const TrainingRecord& record, Purpose purpose) {
+  double length = 0, exposed = 0;
+  for (const RankTrace& trace : record.traces) {
+    for (const Event& event : trace.events) {
+      if (event.kind != EventKind::kCollective || event.purpose != purpose) continue;
+      length += static_cast<double>(event.virtual_end_ns - event.virtual_begin_ns);
+      exposed += static_cast<double>(event.virtual_exposed_ns);
+    }
+  }
+  return exposed / length;
+}
+
 // Shared experts while tokens are sent to the others: both in forward and in backward.
 TEST(SharedExpertOverlap, SameNumbersLessExposed) {
   for (const char* dispatcher : {"alltoall", "allgather", "dedup"}) {
@@ -183,20 +196,57 @@ TEST(SharedExpertOverlap, HidesTransfersOfBothDirections) {
   config.parallel = {.world = 4, .ep = 4};
   config.overlap_shared_experts = true;
   const TrainingRecord record = record_training(config);
-  const auto share_exposed = [&](Purpose purpose) {
-    double length = 0, exposed = 0;
-    for (const RankTrace& trace : record.traces) {
-      for (const Event& event : trace.events) {
-        if (event.kind != EventKind::kCollective || event.purpose != purpose) continue;
-        length += static_cast<double>(event.virtual_end_ns - event.virtual_begin_ns);
-        exposed += static_cast<double>(event.virtual_exposed_ns);
+  EXPECT_LT(share_exposed(record, Purpose::kDispatch), 0.9);
+  EXPECT_LT(share_exposed(record, Purpose::kDispatchGrad), 0.9);
+  EXPECT_GT(share_exposed(record, Purpose::kCombine), 0.99) << "which nothing hides";
+}
+
+// Weight gradients of experts while the gradients of their tokens are sent back.
+TEST(DelayedWeightGrads, SameBitsLessExposed) {
+  for (const char* variant : {"deepseek_experts", "qwen_experts", "gpt_oss"}) {
+    for (const char* dispatcher : {"alltoall", "allgather", "dedup"}) {
+      for (const int tp : {1, 2}) {
+        SCOPED_TRACE(testing::Message() << variant << ", " << dispatcher << ", tp " << tp);
+        TrainConfig config = expert_config(variant);
+        config.moe_dispatcher = dispatcher;
+        config.parallel = {.world = 4, .tp = tp, .ep = 4};
+        const TrainingRecord plain = record_training(config);
+        config.delay_weight_grads = true;
+        const TrainingRecord delayed = record_training(config);
+        expect_same_training(delayed, plain, {});
+        expect_less_exposed(delayed, plain);
+        EXPECT_LT(share_exposed(delayed, Purpose::kDispatchGrad), 0.95 * share_exposed(plain, Purpose::kDispatchGrad));
+        EXPECT_GT(share_exposed(delayed, Purpose::kDispatch), 0.99) << "which is forward";
       }
     }
-    return exposed / length;
-  };
-  EXPECT_LT(share_exposed(Purpose::kDispatch), 0.9);
-  EXPECT_LT(share_exposed(Purpose::kDispatchGrad), 0.9);
-  EXPECT_GT(share_exposed(Purpose::kCombine), 0.99) << "which nothing hides";
+  }
+}
+
+TEST(DelayedWeightGrads, ComposeWithWhatElseChangesBackward) {
+  const std::vector<std::pair<const char*, void (*)(TrainConfig&)>> features = {
+      {"shared experts beside", [](TrainConfig& c) { c.overlap_shared_experts = true; }},
+      {"microbatches beside", [](TrainConfig& c) { c.overlap_moe = true; }},
+      {"dualpipe-v",
+       [](TrainConfig& c) { c.parallel.pp = 2, c.pipeline_schedule = "dualpipe-v", c.overlap_moe = true; }},
+      {"zb-h1", [](TrainConfig& c) { c.parallel.pp = 2, c.pipeline_schedule = "zb-h1"; }},
+      {"recompute", [](TrainConfig& c) { c.recompute_granularity = "full"; }},
+      {"ZeRO 3", [](TrainConfig& c) { c.parallel.ep = 2, c.zero_stage = 3; }},
+      {"repeated MTP modules",
+       [](TrainConfig& c) { c.model.mtp_num_layers = 2, c.model.mtp_use_repeated_layer = true; }},
+      {"bf16", [](TrainConfig& c) { c.params_dtype = "fp32", c.bf16 = true; }},
+      {"expert tensor parallel", [](TrainConfig& c) { c.parallel = {.world = 4, .tp = 2, .ep = 2, .etp = 2}; }}};
+  for (const auto& [name, change] : features) {
+    SCOPED_TRACE(name);
+    TrainConfig config = expert_config("deepseek_experts");
+    config.model.num_layers = 4;
+    config.parallel = {.world = 4, .ep = 4};
+    config.num_microbatches = 4;
+    change(config);
+    config.parallel.ep /= config.parallel.pp;
+    const TrainingRecord plain = record_training(config);
+    config.delay_weight_grads = true;
+    expect_same_training(record_training(config), plain, {});
+  }
 }
 
 // Dispatch and combine behind the compute of another microbatch: the same bits, less exposed communication.

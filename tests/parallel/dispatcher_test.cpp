@@ -169,7 +169,7 @@ TEST_P(Dispatchers, LeaveTimeForOtherWorkOnceAndChangeNothing) {
         EXPECT_EQ(times, meanwhile && ranks > 1 && GetParam() != "rdep" ? 1 : 0);
         const at::Tensor own = run_experts(*trip, leaves.scales, ep.rank() * kDispatchExperts / ranks);
         const at::Tensor out = trip->combine(own);
-        work.do_it();
+        work.do_forward();
         EXPECT_EQ(times, 1);
         backward_of(out + other);
         return out.detach() + other.detach();

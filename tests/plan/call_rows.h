@@ -49,6 +49,7 @@ inline const Layout kLayouts[] = {
     {"zero2_pp2_dp2_tied_zb_v", 4, 1, false, 1, zero_of<2, tied_v>},
     {"zero1_pp2_dp2_dualpipe", 4, 1, false, 1, zero_of<1, dualpipe>},
     {"zero2_pp2_dp2_dualpipe", 4, 1, false, 1, zero_of<2, dualpipe>},
+    {"delayed_ep4_tp2", 8, 2, true, 1, both<over_ep<4>, delayed_wgrads>},
     {"zero2_ep8", 8, 1, false, 0, zero_of<2, over_ep<8>>},
     {"zero1_ep4_dp8", 8, 1, false, 1, zero_of<1, over_ep<4>>},
     {"zero2_ep2_etp2_tp2", 8, 2, true, 0, zero_of<2, split_experts>},

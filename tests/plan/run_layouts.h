@@ -235,6 +235,7 @@ template <int kStage>
 inline void zero(TrainConfig& c) {
   c.zero_stage = kStage;
 }
+inline void delayed_wgrads(TrainConfig& c) { c.delay_weight_grads = true; }
 inline void overlapped_gathers(TrainConfig& c) {
   c.overlap_param_gather = true;
   c.train_iters = 2;  // the gathers that a step starts end in the next

@@ -130,6 +130,7 @@ inline const Training kRuns[] = {
     {"zero2_larger", 4, 2, true, 4, zero_of<2, larger>},
     {"zero1_default_layout", 8, 2, true, 0, zero_of<1, two_stages>},
     {"zero2_pp2_dp4", 8, 1, false, 0, zero_of<2, two_stages>},
+    {"delayed_ep4_tp2", 8, 2, true, 0, both<small_experts, delayed_wgrads>},
     {"zero2_ep4_tp2", 8, 2, true, 0, zero_of<2, small_experts>},
     {"zero3_dp8", 8, 1, false, 0, zero<3>},
     {"zero3_larger", 4, 2, true, 4, zero_of<3, larger>},

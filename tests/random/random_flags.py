@@ -290,10 +290,11 @@ def draw_layout(draw, layers, heads, experts):
     return dp
 
 
-def with_shared_expert_overlap(draw, flags):
+def with_expert_overlap(draw, flags):
     names = {flag[0] for flag in flags}
     wanted = {"--ep", "--moe-shared-expert-intermediate-size"} <= names and draw.chance(0.5)
-    return [*flags, ["--moe-shared-expert-overlap"]] if wanted else flags
+    flags = [*flags, ["--moe-shared-expert-overlap"]] if wanted else flags
+    return [*flags, ["--delay-wgrad-compute"]] if "--ep" in names and draw.chance(0.5) else flags
 
 
 def with_gather_overlap(draw, flags):

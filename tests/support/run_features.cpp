@@ -182,6 +182,8 @@ std::vector<RunFeature> run_features() {
       dispatchers(),
       as_run_feature(zero_stage_choices()),
       recomputations(),
+      only_where(two_ways("delayed weight gradients", &TrainConfig::delay_weight_grads, false, true), "model",
+                 has_experts),
       only_where(two_ways("expert overlap", &TrainConfig::overlap_moe, false, true), "model", has_experts),
       two_ways("pairwise accumulation", &TrainConfig::accumulation, Accumulation::kSequential, Accumulation::kPairwise),
       as_run_feature(sequence_parallel_choices(), "layout", sequence_parallel_choices().matters),

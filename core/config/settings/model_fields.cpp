@@ -286,6 +286,9 @@ void add_experts(FieldRows& rows) {
             moe_dispatcher_names());
   rows.flag("parallel.moe_shared_expert_overlap", {"--moe-shared-expert-overlap"},
             "compute shared experts while tokens are sent to the others", RANKLAB_FIELD(overlap_shared_experts));
+  rows.flag("parallel.delay_wgrad_compute", {"--delay-wgrad-compute"},
+            "compute the weight gradients of experts while the gradients of their tokens are sent back",
+            RANKLAB_FIELD(delay_weight_grads));
   rows.flag("parallel.overlap_moe", {"--overlap-moe-expert-parallel-comm"},
             "overlap dispatch and combine of one microbatch with the compute of another", RANKLAB_FIELD(overlap_moe));
   rows.number("mtp.num_layers", {"--mtp-num-layers"},

@@ -39,8 +39,8 @@ class ExpertTrip {
 class TokenDispatcher {
  public:
   virtual ~TokenDispatcher() = default;
-  // `beside` (null: none): may be done while the first tokens are on their way; the caller does it afterwards where no
-  // transfer left time for it.
+  // `beside` (null: none): its forward work may be done while the first tokens are on their way, and the transfer of
+  // their gradients may take its backward work; the caller does what is left, where no transfer left time for it.
   virtual std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing,
                                                WorkBeside* beside = nullptr) = 0;
 };

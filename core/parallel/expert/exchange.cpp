@@ -103,7 +103,9 @@ struct RowsOfAll : CustomFunction<RowsOfAll<kThere, kBack>> {
 using Gather = RowsOfAll<&all_gather, &reduce_scatter>;
 using Reduce = RowsOfAll<&reduce_scatter, &all_gather>;
 
-bool overlaps(const WorkBeside* beside) { return beside != nullptr && !beside->done() && !is_interleaved(); }
+bool overlaps(const WorkBeside* beside) {
+  return beside != nullptr && (beside->has_backward() || (beside->has_forward() && !is_interleaved()));
+}
 
 }  // namespace
 

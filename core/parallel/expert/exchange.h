@@ -22,8 +22,9 @@ inline ExchangePurpose dispatch_exchange(const WireFormat& wire) {
   return {Purpose::kDispatch, Purpose::kDispatchGrad, wire};
 }
 
-// `beside` (null: none): done, unless it already is, while the rows are on their way; in backward, its gradients are
-// computed while the gradients of the rows are. Pieces that are interleaved (interleave.h) have better to do meanwhile.
+// `beside` (null: none): its forward work is done, unless it already is, while the rows are on their way, and that
+// work's gradients are computed while the gradients of the rows are; then its backward work is done. Pieces that are
+// interleaved (interleave.h) have better to do in forward.
 
 // An all-to-all of rows, with the numbers of rows sent to and received from each group rank (both empty: equal parts);
 // backward sends the gradients the other way.

@@ -4,13 +4,15 @@
 
 #include "core/comm/purpose.h"
 #include "core/nn/custom_function.h"
+#include "core/parallel/interleave.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {
 
 struct Transfer : torch::CustomClassHolder {
-  Transfer(TransferCalls its_calls, ExchangePurpose its_purpose) : calls(std::move(its_calls)), purpose(its_purpose) {}
+  Transfer(TransferCalls its_calls, ExchangePurpose its_purpose, std::function<void()> in_backward)
+      : calls(std::move(its_calls)), purpose(its_purpose), work_in_backward(std::move(in_backward)) {}
 
   void post(const at::Tensor& rows) {
     width = rows.size(1);
@@ -26,10 +28,15 @@ struct Transfer : torch::CustomClassHolder {
     const PurposeScope scope(purpose.backward);
     in_flight = calls.back(grad);
   }
-  at::Tensor wait() { return std::exchange(in_flight, nullptr)->wait(); }
+  at::Tensor gradient() {
+    if (work_in_backward) work_in_backward();
+    return wait();
+  }
+  at::Tensor wait() { return await_in_turns(std::exchange(in_flight, nullptr)); }
 
   TransferCalls calls;
   ExchangePurpose purpose;
+  std::function<void()> work_in_backward;
   WorkPtr in_flight = nullptr;
   int64_t width = 0;
   at::ScalarType type = at::kFloat;
@@ -50,7 +57,7 @@ struct Posted : CustomFunction<Posted> {
     return at::empty({0}, rows.options());
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& /*nothing*/) {
-    return {kept(ctx).wait(), {}};
+    return {kept(ctx).gradient(), {}};
   }
 };
 
@@ -69,9 +76,9 @@ struct Arrived : CustomFunction<Arrived> {
 
 at::Tensor transfer_beside(const at::Tensor& rows, const TransferCalls& calls, const ExchangePurpose& purpose,
                            WorkBeside& beside) {
-  const auto transfer = c10::make_intrusive<Transfer>(calls, purpose);
+  const auto transfer = c10::make_intrusive<Transfer>(calls, purpose, beside.take_backward());
   const at::Tensor posted = Posted::apply(rows, transfer);
-  beside.do_it();
+  if (!is_interleaved()) beside.do_forward();
   return Arrived::apply(posted, transfer);
 }
 
