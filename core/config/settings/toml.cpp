@@ -57,12 +57,30 @@ std::string toml_type_name(const toml::node& node) {
   return out.str();
 }
 
-std::string value_text(const ConfigField& field, const toml::node& node, const std::string& place) {
+// A number as the file has it, where the parser read 0 because it is closer to 0 than a double can be: the setting's
+// own check then refuses it. Otherwise "".
+std::string too_small_for_toml(const std::string& text, const toml::node& node) {
+  const toml::source_region& at = node.source();
+  if (*node.value<double>() != 0 || at.begin.line != at.end.line) return "";
+  std::istringstream lines(text);
+  std::string line;
+  for (toml::source_index i = 0; i < at.begin.line; ++i) std::getline(lines, line);
+  std::string number = line.substr(std::min<size_t>(at.begin.column - 1, line.size()), at.end.column - at.begin.column);
+  std::erase(number, '_');
+  const std::string digits = number.substr(0, number.find_first_of("eE"));
+  return digits.find_first_of("123456789") == std::string::npos ? "" : number;
+}
+
+std::string value_text(const ConfigField& field, const toml::node& node, const std::string& text,
+                       const std::string& place) {
   if (field.type == Type::kBool && node.is_boolean()) return *node.value<bool>() ? "true" : "false";
   if (field.type == Type::kText && node.is_string()) return *node.value<std::string>();
   if ((field.type == Type::kInteger || field.type == Type::kNumber) && node.is_integer())
     return std::to_string(*node.value<int64_t>());
-  if (field.type == Type::kNumber && node.is_floating_point()) return exact_text(*node.value<double>());
+  if (field.type == Type::kNumber && node.is_floating_point()) {
+    const std::string tiny = too_small_for_toml(text, node);
+    return tiny.empty() ? exact_text(*node.value<double>()) : tiny;
+  }
   if (field.type == Type::kInteger && node.is_string() && too_large_for_toml(*node.value<std::string>()))
     return *node.value<std::string>();
   throw Error(ErrorKind::kInvalidArgument, {.where = place,
@@ -125,7 +143,7 @@ std::vector<ConfigSetting> parse_config_toml(const std::string& text, const std:
       const std::string place = at_line(name, node);
       const ConfigField* field = find_field(full);
       if (field == nullptr) refuse_unknown(full, place);
-      found.push_back({node.source().begin.line, {full, value_text(*field, node, place), place}});
+      found.push_back({node.source().begin.line, {full, value_text(*field, node, text, place), place}});
     }
     if (table->empty() && nearest_config_key(table_name + ".").empty()) {
       refuse_unknown(table_name, at_line(name, table_node));
