@@ -7,10 +7,12 @@
 #pragma once
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/comm/device_queues.h"
 #include "core/comm/world.h"
 
@@ -27,6 +29,9 @@ struct CudaWorldOptions {
   // Use only kernels that are bitwise reproducible, without sums by atomic additions. An operation that has none
   // throws.
   bool deterministic = false;
+  // Called just before a process whose rank does not return exits with the error. The program may exit itself, if the
+  // error is only how a run ends that a signal ended.
+  std::function<void(const Error&)> on_stuck = {};
 };
 
 // The places where the module is searched for, in this order.

@@ -32,7 +32,8 @@ std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& e
                             .rendezvous_timeout = milliseconds_of(config.rendezvous_timeout_s),
                             .check_calls = config.check_calls,
                             .canonical_reductions = config.canonical_reductions,
-                            .deterministic = config.deterministic});
+                            .deterministic = config.deterministic,
+                            .on_stuck = exit_if_caused_by_interrupt});
   }
   if (env.world_size > 1) {
     check_processes(config, env.world_size);

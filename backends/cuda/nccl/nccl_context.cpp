@@ -39,7 +39,10 @@ WatchdogOptions watchdog_options(Rendezvous& rendezvous, const CudaWorldOptions&
   if (rendezvous.world_size() > 1)
     out.silent_ranks = [&rendezvous, heart = heartbeat_options(options)] { return silent_ranks(rendezvous, heart); };
   out.abort_all = [](const std::vector<WatchedComm*>& comms) { NcclComm::abort_together(comms); };
-  out.leave = [who = out.where, rank = ::pthread_self()](const Error& error) { leave(error, who, rank); };
+  out.leave = [who = out.where, rank = ::pthread_self(), on_stuck = options.on_stuck](const Error& error) {
+    if (on_stuck) on_stuck(error);
+    leave(error, who, rank);
+  };
   return out;
 }
 
