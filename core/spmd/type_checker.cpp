@@ -71,7 +71,8 @@ TypeChange TypeChecker::called(const Call& call, const Group& group) {
   }
   TypeRules& rules = state_->rules;
   const auto rule = [&](const SpmdType& type, std::optional<TypeFault>& wrong) {
-    const bool sums = call.op == ReduceOp::kSum || call.op == ReduceOp::kAvg;
+    // A mean of what all ranks have counts nothing several times.
+    const bool sums = call.op == ReduceOp::kSum || (call.op == ReduceOp::kAvg && type.partial());
     switch (call.verb) {
       case Verb::kAllReduce:
         return sums ? rules.all_reduced(type, group.axis, wrong) : rules.all_reduced_max(type, group.axis, wrong);

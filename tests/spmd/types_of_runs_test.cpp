@@ -77,6 +77,20 @@ TEST(TypesOfRuns, EveryTwoFeaturesTogetherAreRight) {
   }
 }
 
+// Clipping gives weights a type, and their mean over replicas counts nothing twice.
+TEST(TypesOfRuns, MeansOfClippedWeightsAreRight) {
+  for (const int64_t stage : {0, 3}) {
+    TrainConfig config = small_config();
+    config.parallel = {.world = 4};
+    config.zero_stage = stage;
+    config.diloco.replicas = 2;
+    config.diloco.sync_steps = 1;
+    config.qk_clip = true;
+    config.qk_clip_threshold = 1e-3;
+    expect_right(config);
+  }
+}
+
 TEST(TypesOfRuns, EveryLayoutOfExpertsIsRight) {
   TrainConfig config = small_config();
   config.parallel.world = 8;
