@@ -30,8 +30,9 @@ void add_quantizer(std::vector<LinearQuantizer*>& quantizers, LinearQuantizer* q
 }  // namespace
 
 Experts::Experts(const ModuleScope& scope, const MlpSpec& spec, const ModelConfig& c, Communicator& ep,
-                 Communicator& etp)
+                 Communicator& etp, bool shares_weights)
     : activation_(activation_function(c.activation)),
+      shares_weights_(shares_weights),
       down_bias_use_(etp.size() == 1   ? BiasUse::kAdd
                      : etp.rank() == 0 ? BiasUse::kAddForGroup
                                        : BiasUse::kLeaveToPeer) {
@@ -52,7 +53,9 @@ at::Tensor Experts::operator()(const at::Tensor& rows_NH, const std::vector<int6
                                const TokenContext& tokens) const {
   const bool plain = up_quantizers_.empty() && down_quantizers_.empty() && up_biases_.empty() && down_biases_.empty();
   const bool in_blocks = activation_ == swiglu && plain && is_charged_as_blocks(rows_NH);
-  if (in_blocks && has_expert_blocks(rows_NH)) return expert_mlp(rows_NH, counts, up_, down_);
+  // In blocks the gradients of all weights are made at once, and those of other uses would be added later than on a
+  // GPU.
+  if (in_blocks && !shares_weights_ && has_expert_blocks(rows_NH)) return expert_mlp(rows_NH, counts, up_, down_);
   const at::Tensor up =
       add_expert_biases(grouped_linear(rows_NH, counts, up_, up_quantizers_, tokens), counts, up_biases_);
   const Activated inner = in_blocks ? swiglu_charged_twice(up) : activate(activation_, up);

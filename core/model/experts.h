@@ -18,15 +18,17 @@ class LinearQuantizer;
 
 class Experts {
  public:
-  // `spec` describes every expert; an expert's index is part of its scope.
-  Experts(const ModuleScope& scope, const MlpSpec& spec, const ModelConfig& config, Communicator& ep,
-          Communicator& etp);
+  // `spec` describes every expert; an expert's index is part of its scope. `shares_weights`: with other uses in the
+  // same forward.
+  Experts(const ModuleScope& scope, const MlpSpec& spec, const ModelConfig& config, Communicator& ep, Communicator& etp,
+          bool shares_weights = false);
   // rows [N, H], counts: rows per local expert -> [N, H]; with etp the result is a partial sum.
   at::Tensor operator()(const at::Tensor& rows_NH, const std::vector<int64_t>& counts,
                         const TokenContext& tokens) const;
 
  private:
   at::Tensor (*activation_)(const at::Tensor&);
+  bool shares_weights_;
   std::vector<at::Tensor> up_, down_;
   std::vector<at::Tensor> up_biases_, down_biases_;  // empty: none
   BiasUse down_bias_use_;

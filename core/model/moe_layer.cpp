@@ -35,8 +35,9 @@ class MoeLayer : public MlpLayer {
         moe_(c.moe),
         seq_length_(c.seq_length),
         layer_(layer),
+        shares_weights_(c.repeats_mtp() && layer >= c.num_layers),
         // The gradients of several uses of a weight are one sum, so they are computed together.
-        delays_weight_grads_(context.delay_weight_grads && !(c.repeats_mtp() && layer >= c.num_layers)),
+        delays_weight_grads_(context.delay_weight_grads && !shares_weights_),
         moe_context_(context),
         tp_(tp),
         cp_(cp),
@@ -47,7 +48,7 @@ class MoeLayer : public MlpLayer {
         latent_down_(projection(scope, spec.latent_down, tp)),
         latent_up_(projection(scope, spec.latent_up, tp)),
         experts_(scope["experts"], spec.expert, c, context.rank_context.comm(Axis::kEp),
-                 context.rank_context.comm(Axis::kEtp)) {
+                 context.rank_context.comm(Axis::kEtp), shares_weights_) {
     router_.sum_grad_over_tp = tp.sharded_sequence();
     if (router_bias_ != nullptr) router_bias_->sum_grad_over_tp = tp.sharded_sequence();
     if (shared_gate_ != nullptr) shared_gate_->sum_grad_over_tp = tp.sharded_sequence();
@@ -199,7 +200,7 @@ class MoeLayer : public MlpLayer {
   MoeConfig moe_;
   int64_t seq_length_;
   int64_t layer_;
-  bool delays_weight_grads_;
+  bool shares_weights_, delays_weight_grads_;
   MoeContext& moe_context_;
   TensorParallel tp_;
   ContextParallel cp_;
