@@ -87,7 +87,7 @@ TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& 
       mlp_norm_(make_norm(scope, norms.mlp, c, context)),
       mlp_(make_mlp(scope["mlp"], c, context)),
       mlp_post_norm_(make_norm(scope, norms.mlp_post, c, context)),
-      shared_weights_(context.shares_weights ? scope.weights() : std::vector<at::Tensor>()) {}
+      shared_weights_(c.repeats_layer(context.layer) ? scope.weights() : std::vector<at::Tensor>()) {}
 
 // The input of a branch: the residual stream with the last branch added, normalized if there is a pre-norm.
 NormOutput TransformerBlock::norm_before(const std::optional<Norm>& norm, const ModuleUse& use,

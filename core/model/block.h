@@ -34,7 +34,6 @@ struct BlockContext {
   ContextParallel cp = {};
   Communicator* kv = nullptr;                // AttentionContext::kv
   RecomputePolicy recompute = {};            // which parts of a layer are recomputed
-  bool shares_weights = false;               // whether other blocks have the same parameters
   MoeContext* moe = nullptr;                 // REQUIRED for layers with experts; outlives the block
   const MaxLogitBook* max_logits = nullptr;  // attention raises its rows; null: logits are not recorded
 };

@@ -35,7 +35,7 @@ class MoeLayer : public MlpLayer {
         moe_(c.moe),
         seq_length_(c.seq_length),
         layer_(layer),
-        shares_weights_(c.repeats_mtp() && layer >= c.num_layers),
+        shares_weights_(c.repeats_layer(layer)),
         // The gradients of several uses of a weight are one sum, so they are computed together.
         delays_weight_grads_(context.delay_weight_grads && !shares_weights_),
         moe_context_(context),
@@ -78,11 +78,10 @@ class MoeLayer : public MlpLayer {
     const at::Tensor outputs = uses_.experts(context, trip->rows(), [&] {
       // Returning an empty tensor without a gradient makes backward skip this rank's exchanges.
       if (injected(InjectedBug::kEmptyExpertSkips) && trip->rows().size(0) == 0) return at::empty_like(trip->rows());
-      const bool delays = delayed && !beside.has_backward() && trip->rows().requires_grad();
-      const at::Tensor rows = delays ? delayed->rows(trip->rows()) : trip->rows();
-      const EtpTokens arrived(moe_context_.rank_context.comm(Axis::kEtp), rows, trip->counts());
+      const EtpTokens arrived(moe_context_.rank_context.comm(Axis::kEtp), trip->rows(), trip->counts());
       const at::Tensor own = arrived.own_outputs(experts_(arrived.rows(), arrived.counts(), context.tokens));
-      return delays ? delayed->outputs(own) : own;
+      if (delayed && !beside.has_backward() && trip->rows().requires_grad()) delayed->delay_between(trip->rows(), own);
+      return own;
     });
     at::Tensor routed = uses_.combine(context, outputs, [&] {
       return trip->combine(outputs).view({x.normed.size(0), x.normed.size(1), -1});

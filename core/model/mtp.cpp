@@ -46,7 +46,6 @@ MultiTokenPrediction::MultiTokenPrediction(const ModuleScope& scope, const Model
     scope.registry().begin_unit({.name = module.path(), .place = around.place});
     BlockContext block_context = context;
     block_context.layer = c.mtp_layer(k);
-    block_context.shares_weights = c.repeats_mtp();
     // In the order of the forward.
     Norm embedding_norm(module, spec.embedding_norm, c, sharded), state_norm(module, spec.state_norm, c, sharded);
     ReplicatedLinear projection(module, spec.projection, tp_);

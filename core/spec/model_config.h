@@ -197,6 +197,8 @@ struct ModelConfig {
   // The module (from 0) that looks 1 + `depth` tokens ahead, and the number of its layer.
   int64_t mtp_module(int64_t depth) const { return repeats_mtp() ? 0 : depth; }
   int64_t mtp_layer(int64_t depth) const { return num_layers + mtp_module(depth); }
+  // Whether a forward uses the weights of the layer several times.
+  bool repeats_layer(int64_t layer) const { return repeats_mtp() && layer >= num_layers; }
   bool has_qk_l2_norm(int64_t layer) const { return qk_l2_norm && has_rope(layer); }
   bool has_query_temperature(int64_t layer) const { return query_temperature_scale > 0 && !has_rope(layer); }
   bool has_local_rope() const { return position == PositionKind::kRope && window_size > 0 && local_rope_theta > 0; }

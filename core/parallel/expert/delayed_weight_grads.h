@@ -1,8 +1,8 @@
 // Computes the weight gradients of experts while the gradients of their tokens are sent back (Megatron-Core's
-// --delay-wgrad-compute): in backward, products of weights that lie between two borders of the graph are queued
-// (deferred_grads.h), and run() is called once the transfer is posted. In a backward whose weight gradients are a
-// separate pass (zero bubble) they stay with that pass. Same products, same order: same bits. Memory: the queue holds
-// the experts' inputs and output gradients until run(). Thread rule: its rank's thread, or autograd's.
+// --delay-wgrad-compute): in backward, products of weights that lie between two tensors are queued (deferred_grads.h),
+// and run() is called once the transfer is posted. In a backward whose weight gradients are a separate pass (zero
+// bubble) they stay with that pass. Same products, same order: same bits. Memory: the queue holds the experts' inputs
+// and output gradients until run(). Thread rule: its rank's thread, or autograd's.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -15,9 +15,8 @@ namespace ranklab {
 
 class DelayedWeightGrads : public std::enable_shared_from_this<DelayedWeightGrads> {
  public:
-  // The borders pass their tensor through. In backward, the one of the experts' outputs is reached first.
-  at::Tensor rows(const at::Tensor& rows_NH);
-  at::Tensor outputs(const at::Tensor& outputs_NH);
+  // The experts' inputs and outputs. REQUIRES: both require a gradient.
+  void delay_between(const at::Tensor& rows_NH, const at::Tensor& outputs_NH);
   void run() { queue_.run(); }
 
  private:
