@@ -29,6 +29,9 @@ struct CudaWorldOptions {
   // Use only kernels that are bitwise reproducible, without sums by atomic additions. An operation that has none
   // throws.
   bool deterministic = false;
+  // Other ranks are threads of this process (the tests' stand-in for NCCL). The allocator's cache is then not emptied:
+  // that waits for the GPUs of all these ranks, and one of them may wait for a call that this rank has not started.
+  bool shares_process = false;
   // Called just before a process whose rank does not return exits with the error. The program may exit itself, if the
   // error is only how a run ends that a signal ended.
   std::function<void(const Error&)> on_stuck = {};

@@ -235,7 +235,8 @@ class StreamRecorder final : public GraphRecorder {
   }
   std::unique_ptr<RecordedGraph> record(const GraphBody& body) override {
     cudaDeviceSynchronize();
-    allocator::emptyCache();  // frees what warm-ups allocated, for the graph's pool
+    // Frees what warm-ups allocated, for the graph's pool.
+    if (!context_->options.shares_process) allocator::emptyCache();
     return std::make_unique<StreamGraph>(context_, stream_, body);
   }
 

@@ -38,6 +38,7 @@ ProcessEnv env_of(int rank, int size, int port) {
 ThreadsOverNccl::ThreadsOverNccl(int size, const CudaWorldOptions& options)
     : options_(options), port_(port_of(size)), ranks_(static_cast<size_t>(size)) {
   use_host_tensors();
+  options_.shares_process = size > 1;
   std::string why_not;
   RANKLAB_CHECK(cuda_device_usable(&why_not), ErrorKind::kInternal, .what = "no device of the stand-in",
                 .got = why_not);
