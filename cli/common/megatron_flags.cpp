@@ -66,7 +66,6 @@ constexpr MegatronFlag kFlags[] = {
     {"--moe-router-fusion", 0, kNoEffect},
     {"--moe-use-legacy-grouped-gemm", 0, kNoEffect},
     {"--moe-router-dtype", 1, kNoEffect},
-    {"--moe-pad-expert-input-to-capacity", 0, kLeftOut, "experts compute the tokens they have, without padding"},
     {"--moe-token-drop-policy", 1, kRead},
     {"--moe-enable-deepep", 0, kSet, "parallel.moe_dispatcher=dedup"},
     {"--moe-flex-dispatcher-backend", 1, kNoEffect},

@@ -59,6 +59,9 @@ std::vector<IdleRow> make_idle_rows() {
   const auto sends_tokens = [](const RunPlan& p) {
     return p.mesh.size(Axis::kEp) > 1 && !dispatcher_text(p.config.moe_dispatcher)->writes_to_peers;
   };
+  add({"parallel.moe_pad_expert_input_to_capacity"},
+      "--moe-expert-capacity-factor above 0 with --moe-token-dispatcher-type alltoall",
+      [](const RunPlan& p) { return p.config.pads_experts(); });
   add({"parallel.delay_wgrad_compute"}, "models with experts, " + senders,
       [=](const RunPlan& p) { return p.config.model.moe.enabled() && sends_tokens(p); });
   add({"parallel.moe_shared_expert_overlap"},

@@ -17,6 +17,7 @@ TrainConfig on_one_rank(TrainConfig c) {
   c.overlap_moe = false;
   c.overlap_shared_experts = false;
   c.delay_weight_grads = false;
+  c.pad_experts = false;
   c.zero_stage = 0;
   c.use_distributed_optimizer = false;
   c.sharding_strategy = plain.sharding_strategy;

@@ -49,20 +49,22 @@ std::string not_replayable(const TrainConfig& c) {
     return value > usual ? strprintf("%s %g", flag, static_cast<double>(value)) : std::string();
   };
   const ModelConfig& m = c.model;
-  for (const std::string& sized :
-       {above("--pp", c.parallel.pp, 1), above("--cp", c.parallel.cp, 1), above("--num-experts", m.moe.num_experts, 0),
-        above("--mtp-num-layers", m.mtp_num_layers, 0)})
+  for (const std::string& sized : {above("--pp", c.parallel.pp, 1), above("--cp", c.parallel.cp, 1),
+                                   above("--num-experts", c.pads_experts() ? 0 : m.moe.num_experts, 0),
+                                   above("--mtp-num-layers", m.mtp_num_layers, 0)})
     if (!sized.empty()) return sized;
+  // Its experts follow from the numbers of the tokens in the global batch.
+  if (m.moe.enabled() && m.moe.force_balance) return "--moe-router-force-load-balancing";
   if (zero_stage_row(resolve_zero_stage(c)).parameters) return stage_shown(c);
   if (c.documents.reset_attention_mask) return "--reset-attention-mask";
   if (c.documents.reset_position_ids) return "--reset-position-ids";
   return draws_noise(precision_settings(c).recipe.linear) ? recipe_shown(c) : "";
 }
 
-// A CUDA graph fixes its numbers when it is recorded, such as how many tokens an expert has or which noise rounding
-// adds. The device reads other varying inputs from tensors: where dropout draws its numbers, the amax of past steps,
-// and the data of collectives. Messages are launched once the hosts on both sides have posted them, which a graph
-// cannot wait for.
+// A CUDA graph fixes its numbers when it is recorded, such as how many tokens an expert has, unless all are padded to
+// their capacity, or which noise rounding adds. The device reads other varying inputs from tensors: where dropout draws
+// its numbers, the amax of past steps, and the data of collectives. Messages are launched once the hosts on both sides
+// have posted them, which a graph cannot wait for.
 void add_graphs(std::vector<Requirement>& rows) {
   const auto graph = [](Feature::Settings surroundings) {
     return Feature{.settings = {{"parallel.cuda_graph", "true"}},
@@ -83,7 +85,8 @@ void add_graphs(std::vector<Requirement>& rows) {
                                       .shown = not_replayable},
                   .why = "a CUDA graph is replayed exactly as captured: no messages inside a pass, and no numbers from "
                          "the host (tokens per expert, noise of stochastic rounding)",
-                  .instead = "--dp and --tp with a dense model, up to --zero-stage 2, rounding to nearest"});
+                  .instead = "--dp and --tp with a dense model or experts with --moe-expert-capacity-factor and "
+                             "--moe-pad-expert-input-to-capacity, up to --zero-stage 2, rounding to nearest"});
 }
 
 // Features that need a capability of the world.

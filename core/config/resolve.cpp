@@ -26,8 +26,15 @@
 #include "core/sim/software_terms.h"
 #include "core/sim/what_if.h"
 #include "core/spec/model_config.h"
+#include "core/spec/moe_dispatcher_names.h"
 
 namespace ranklab {
+
+bool TrainConfig::pads_experts() const {
+  const DispatcherText* dispatcher = dispatcher_text(moe_dispatcher);
+  return pad_experts && model.moe.enabled() && model.moe.capacity_factor > 0 && dispatcher != nullptr &&
+         dispatcher->pads;
+}
 namespace {
 
 // Constraints between two numbers; each is checked separately by its row of config_fields().

@@ -85,6 +85,7 @@ struct TrainConfig {
   std::string moe_dispatcher = "alltoall";  // a name of dispatcher_names.h
   bool overlap_shared_experts = false;      // compute shared experts while tokens are sent to the others
   bool delay_weight_grads = false;          // compute experts' weight gradients while their tokens' are sent back
+  bool pad_experts = false;                 // to their capacity, so that shapes do not depend on the routing
   bool overlap_moe = false;                 // overlap one microbatch's dispatch and combine with another's compute
 
   // Pipeline.
@@ -234,6 +235,8 @@ struct TrainConfig {
   bool can(Capability capability) const;
   // Whether tensors are in GPU memory: either each rank has a GPU, or simulated ranks share one.
   bool on_gpu() const;
+  // Whether experts are padded to their capacity: if they are to be, have one, and the dispatcher can.
+  bool pads_experts() const;
 };
 
 // A checked configuration and the values derived from it. Immutable.

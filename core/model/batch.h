@@ -30,6 +30,10 @@ struct Batch {
   // means over all tokens of the global batch (tokens without a target are routed, too), and includes the loss scaler's
   // factor.
   double balance_scale = 1.0;
+  at::Tensor recorded_balance_scale = {};  // the same as a tensor on the device, where a pass is recorded
+
+  // Whether the pass is, or may later be, recorded as a CUDA graph, which the host takes no part in.
+  bool is_recorded() const { return random_offset.defined(); }
 };
 
 // What the last stage returns for a microbatch.

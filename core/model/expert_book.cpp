@@ -46,7 +46,8 @@ std::string name_of_bias(const ModelConfig& c, int64_t layer) {
 ExpertBook::ExpertBook(const ModelConfig& config, RankContext& context)
     : config_(config), context_(context), num_layers_(config.num_layers + config.mtp_modules()) {}
 
-bool ExpertBook::stays_on_device() const {
+bool ExpertBook::stays_on_device(const Forward& forward) const {
+  if (forward.recorded) return true;
   return context_.device().is_cuda() && !context_.tracer().enabled() && type_watch_of_thread == nullptr;
 }
 
@@ -67,8 +68,9 @@ void ExpertBook::add_on_device(int64_t layer, const Forward& forward) {
 
 void ExpertBook::add(int64_t layer, const Forward& forward) {
   const NoCostScope free;
+  own_layers_.insert(layer);
+  if (stays_on_device(forward)) return add_on_device(layer, forward);
   Layer& entry = layers_[layer];
-  if (stays_on_device()) return add_on_device(layer, forward);
   const std::vector<int64_t> counts = count_by_expert(forward.routing);
   const at::Tensor& kept = forward.routing.kept_TK;
   const double dropped = kept.defined() ? kept.logical_not().sum().item<double>() : 0;
@@ -97,8 +99,7 @@ at::Tensor ExpertBook::bias(int64_t layer, at::ScalarType dtype) {
 // all layers, and both copies of a layer (DualPipe) update their bias identically.
 at::Tensor ExpertBook::own() const {
   const NoCostScope free;
-  const bool nothing_read = std::ranges::all_of(layers_, [](const auto& layer) { return layer.second.counts.empty(); });
-  if (on_device_.defined() && nothing_read) return on_device_;
+  if (on_device_.defined() && layers_.empty()) return on_device_;
   const int64_t experts = config_.moe.num_experts, width = experts + kExtras;
   at::Tensor table = at::zeros({num_layers_, width}, at::kDouble);
   for (const auto& [layer, entry] : layers_) {
@@ -126,14 +127,13 @@ at::Tensor ExpertBook::over_ranks(at::Tensor table) const {
 // numbers, exact on every device.
 void ExpertBook::update_biases(const at::Tensor& table) {
   const NoCostScope free;
-  for (const auto& [layer, entry] : layers_) {
-    const auto known = biases_.find(layer);
-    if (known == biases_.end()) continue;
+  for (const auto& [layer, bias] : biases_) {
+    if (!own_layers_.contains(layer)) continue;
     if (TypeWatch* watch = type_watch_of_thread)
       watch->expect_same(table, {Axis::kTp, context_.replica_axis()}, name_of_bias(config_, layer));
     const at::Tensor counts = table.select(0, layer).narrow(0, 0, config_.moe.num_experts);
     const at::Tensor step = (counts.sum() - counts * counts.numel()).sign_().mul_(config_.moe.bias_update_rate);
-    known->second.add_(step.to(known->second.scalar_type()));
+    bias.add_(step.to(bias.scalar_type()));
   }
 }
 
@@ -172,12 +172,12 @@ ModelReport ExpertBook::end_step() {
     dropped += total.dropped;
     report.aux_loss_sum += total.aux;
     report.z_loss_sum += total.z;
-    if (layers_.contains(layer)) record(layer, total);
+    if (own_layers_.contains(layer)) record(layer, total);
   }
   report.max_over_mean_load = worst;
   report.dropped_fraction = assignments > 0 ? dropped / assignments : 0;
   layers_.clear();
-  on_device_.reset();
+  if (on_device_.defined()) on_device_.zero_();
   return report;
 }
 

@@ -85,6 +85,7 @@ struct LayeredOptions {
   std::string moe_dispatcher = "alltoall";  // how tokens are sent to their experts (dispatcher.h)
   bool overlap_shared_experts = false;      // compute them while tokens are sent to the others
   bool delay_weight_grads = false;          // those of experts: compute them while gradients are sent back
+  bool pad_experts = false;                 // to their capacity
   RecomputePolicy recompute = {};
   ContextSplit context = {};               // how attention is split; no effect when cp is 1
   QuantizationSettings quantization = {};  // of GEMMs; by default all are in `dtype`

@@ -78,7 +78,7 @@ class MoeLayer : public MlpLayer {
     const at::Tensor outputs = uses_.experts(context, trip->rows(), [&] {
       // Returning an empty tensor without a gradient makes backward skip this rank's exchanges.
       if (injected(InjectedBug::kEmptyExpertSkips) && trip->rows().size(0) == 0) return at::empty_like(trip->rows());
-      const EtpTokens arrived(moe_context_.rank_context.comm(Axis::kEtp), trip->rows(), trip->counts());
+      const EtpTokens arrived(moe_context_.rank_context.comm(Axis::kEtp), *trip);
       const at::Tensor own = arrived.own_outputs(experts_(arrived.rows(), arrived.counts(), context.tokens));
       if (delayed && !beside.has_backward() && trip->rows().requires_grad()) delayed->delay_between(trip->rows(), own);
       return own;
@@ -125,9 +125,11 @@ class MoeLayer : public MlpLayer {
     Routing routing{choice.experts_TK, choice.weights_TK, {}, moe_.num_experts};
     // Text is scored and generated without dropping tokens, so that a token's logits do not depend on the tokens after
     // it, on other sequences or on padding.
-    if (moe_.capacity_factor > 0 && context.result == StageResult::kLoss)
-      routing.kept_TK =
-          within_capacity(choice.experts_TK, choice.weights_TK, moe_, position_groups(sequences, context));
+    if (moe_.capacity_factor > 0 && context.result == StageResult::kLoss) {
+      const PositionGroups groups = position_groups(sequences, context);
+      routing.kept_TK = within_capacity(choice.experts_TK, choice.weights_TK, moe_, groups);
+      if (moe_context_.pad) routing.slots = most_kept(tokens_TH.size(0), moe_, groups);
+    }
     const bool trains = at::GradMode::is_enabled() || context.pass == RecomputePass::kFirst;
     if (trains) add_losses(routing, choice, logits_TE, sequences, context);
     return routing;
@@ -161,18 +163,23 @@ class MoeLayer : public MlpLayer {
 
   void add_losses(Routing& routing, const ExpertChoice& choice, const at::Tensor& logits_TE, int64_t sequences,
                   const ForwardContext& context) {
-    ExpertBook::Forward seen{routing};
+    ExpertBook::Forward seen{routing, context.batch.is_recorded()};
     if (moe_.balancing != LoadBalancing::kNone) {
       const at::Tensor loss = balance_loss_sum(choice, moe_, balance_groups(sequences, context)) * moe_.aux_loss_coeff;
       seen.aux_loss_sum = loss;
-      routing.weights_TK = attach_loss(routing.weights_TK, loss, context.batch.balance_scale);
+      routing.weights_TK = attached(routing.weights_TK, loss, context.batch);
     }
     if (moe_.z_loss_coeff > 0) {
       const at::Tensor loss = z_loss_sum(logits_TE) * moe_.z_loss_coeff;
       seen.z_loss_sum = loss;
-      routing.weights_TK = attach_loss(routing.weights_TK, loss, context.batch.balance_scale);
+      routing.weights_TK = attached(routing.weights_TK, loss, context.batch);
     }
     if (context.pass != RecomputePass::kRecompute) moe_context_.book.add(layer_, seen);
+  }
+
+  static at::Tensor attached(const at::Tensor& weights_TK, const at::Tensor& loss, const Batch& batch) {
+    if (batch.is_recorded()) return attach_loss(weights_TK, loss * batch.recorded_balance_scale, 1);
+    return attach_loss(weights_TK, loss, batch.balance_scale);
   }
 
   BalanceGroups balance_groups(int64_t sequences, const ForwardContext& context) const {
@@ -224,7 +231,8 @@ MoeContext::MoeContext(const ModelConfig& config, RankContext& rank, const Layer
       book(config, rank),
       wire(options.quantization.dispatch),
       overlap_shared(options.overlap_shared_experts),
-      delay_weight_grads(options.delay_weight_grads) {}
+      delay_weight_grads(options.delay_weight_grads),
+      pad(options.pad_experts) {}
 
 std::unique_ptr<MlpLayer> make_moe_layer(const ModuleScope& scope, const ModelConfig& config, int64_t layer,
                                          MoeContext& context, TensorParallel tp, ContextParallel cp) {

@@ -27,6 +27,7 @@ struct MoeContext {
   TensorPrecision wire;  // precision of tokens sent to experts
   bool overlap_shared;   // compute shared experts while tokens are sent to the others
   bool delay_weight_grads;
+  bool pad;  // experts to their capacity, where they have one
 
   MoeContext(const ModelConfig& config, RankContext& rank, const LayeredOptions& options);
 };

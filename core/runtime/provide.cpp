@@ -97,6 +97,7 @@ LayeredOptions layered_options(const RankContext& ctx, const RunPlan& plan) {
           .moe_dispatcher = plan.config.moe_dispatcher,
           .overlap_shared_experts = plan.config.overlap_shared_experts,
           .delay_weight_grads = plan.config.delay_weight_grads,
+          .pad_experts = plan.config.pads_experts(),
           .recompute = recompute_policy(plan.config),
           .context = plan.config.context_split,
           .quantization = quantization_settings(plan),

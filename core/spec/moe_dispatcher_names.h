@@ -18,11 +18,13 @@ struct DispatcherText {
   bool writes_to_peers = false;  // writes into the memory of peers: Capability::kPeerMemory
   // a token is sent to each other node at most once, and forwarded inside that node (node_hops.h)
   bool once_a_node = false;
+  // can send each expert as many rows as its capacity, whatever the routing (--moe-pad-expert-input-to-capacity)
+  bool pads = false;
 };
 
 constexpr DispatcherText kDispatcherTexts[] = {
     {"alltoall", "one row per token and expert, in one uneven all-to-all; counts are exchanged once",
-     "T K H minus what stays local", "arXiv 2006.16668"},
+     "T K H minus what stays local", "arXiv 2006.16668", false, false, true},
     {"allgather", "every rank gets every token and sums the outputs of its own experts", "T H to each of the others",
      "Megatron-Core"},
     {"dedup", "a token is sent to each node once, forwarded inside it, and its outputs return summed",

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/parallel/expert/dispatcher.h"
@@ -67,6 +68,15 @@ TrainConfig layout_config(const ExpertLayout& layout, const std::string& variant
 const TrainingRecord& one_rank_of(const TrainConfig& config, const std::string& variant) {
   static OneRankRuns runs(nullptr);
   return runs.of(config, variant);
+}
+
+// The different numbers of bytes that ranks send for this purpose in one call.
+std::set<int64_t> sizes_of(const TrainingRecord& record, Purpose purpose) {
+  std::set<int64_t> sizes;
+  for (const RankTrace& trace : record.traces)
+    for (const Event& event : trace.events)
+      if (event.kind == EventKind::kCollective && event.purpose == purpose) sizes.insert(event.logical_bytes);
+  return sizes;
 }
 
 class Experts : public ::testing::TestWithParam<std::tuple<const ExpertLayout*, std::string>> {};
@@ -136,6 +146,54 @@ TEST(ExpertDispatchers, EqualOneRank) {
       file.ranks = std::move(record.traces);
       EXPECT_EQ(validate_calls(file), std::vector<std::string>{});
     }
+  }
+}
+
+// Experts padded to their capacity: the same numbers, and messages whose sizes do not depend on the routing.
+TEST(PaddedExperts, SameNumbersAndEvenMessages) {
+  for (const ParallelDims& dims :
+       {ParallelDims{.world = 1}, ParallelDims{.world = 4, .ep = 4}, ParallelDims{.world = 4, .tp = 2, .ep = 2},
+        ParallelDims{.world = 4, .cp = 2, .ep = 4}, ParallelDims{.world = 8, .tp = 2, .ep = 2, .etp = 2}}) {
+    SCOPED_TRACE(testing::Message() << "world " << dims.world << ", tp " << dims.tp << ", cp " << dims.cp);
+    TrainConfig config = expert_config("capacity");
+    config.parallel = dims;
+    config.num_microbatches = 2;
+    const TrainingRecord plain = record_training(config);
+    config.pad_experts = true;
+    const TrainingRecord padded = record_training(config);
+    expect_same_training(padded, plain, kRounding);
+    if (dims.ep == 1 || dims.etp > 1) continue;  // nothing is sent, or etp also gathers what arrived
+    EXPECT_EQ(sizes_of(padded, Purpose::kDispatch).size(), 1);
+    EXPECT_EQ(sizes_of(padded, Purpose::kCombineGrad), sizes_of(padded, Purpose::kDispatch));
+    EXPECT_GT(sizes_of(plain, Purpose::kDispatch).size(), 1);
+  }
+}
+
+TEST(PaddedExperts, ComposeWithWhatElseChangesExperts) {
+  const std::vector<std::pair<const char*, void (*)(TrainConfig&)>> features = {
+      {"shared experts beside", [](TrainConfig& c) { c.overlap_shared_experts = true; }},
+      {"weight gradients beside", [](TrainConfig& c) { c.delay_weight_grads = true; }},
+      {"microbatches beside", [](TrainConfig& c) { c.overlap_moe = true; }},
+      {"dualpipe-v",
+       [](TrainConfig& c) { c.parallel.pp = 2, c.pipeline_schedule = "dualpipe-v", c.overlap_moe = true; }},
+      {"zb-h1", [](TrainConfig& c) { c.parallel.pp = 2, c.pipeline_schedule = "zb-h1"; }},
+      {"recompute", [](TrainConfig& c) { c.recompute_granularity = "full"; }},
+      {"ZeRO 3", [](TrainConfig& c) { c.parallel.ep = 2, c.zero_stage = 3; }},
+      {"biases of experts", [](TrainConfig& c) { c.model.add_bias = true; }},
+      {"weighed inputs", [](TrainConfig& c) { c.model.moe.topk = 1, c.model.moe.weigh_inputs = true; }},
+      {"narrower experts", [](TrainConfig& c) { c.model.moe.latent_size = 8; }}};
+  for (const auto& [name, change] : features) {
+    SCOPED_TRACE(name);
+    TrainConfig config = expert_config("deepseek_experts");
+    config.model.moe.capacity_factor = 1.25;
+    config.model.num_layers = 4;
+    config.parallel = {.world = 4, .ep = 4};
+    config.num_microbatches = 4;
+    change(config);
+    config.parallel.ep /= config.parallel.pp;
+    const TrainingRecord plain = record_training(config);
+    config.pad_experts = true;
+    expect_same_training(record_training(config), plain, kRounding);
   }
 }
 

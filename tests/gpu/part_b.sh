@@ -64,6 +64,9 @@ step "one rank, linear attention, clipped heads" 60 train nccl_one_linear --back
 nccl_layout "tp 2, linear attention, clipped heads" 2 nccl_one_linear --tp 2 $linear $clipped
 nccl_layout "cp 2, linear attention, clipped heads" 2 nccl_one_linear --cp 2 $linear $clipped
 nccl_layout "pp 2, linear attention, clipped heads" 2 nccl_one_linear --pp 2 --num-microbatches 4 $linear $clipped
+step "one rank, experts with a capacity" 60 train nccl_one_capacity --backend cuda --train-iters 10 $capacity
+nccl_layout "ep 2, padded experts" 2 nccl_one_capacity --ep 2 $padded
+nccl_layout "ep 2, padded experts, CUDA graph" 2 nccl_one_capacity --ep 2 --cuda-graph --no-trace $padded
 nccl_layout "ep 2" 2 nccl_one_moe --preset deepseek_v3_tiny --ep 2
 step "a killed rank is named, dp 2" 40 lost_rank KILL 2 --dp 2
 step "a killed rank is named, pp 3" 40 lost_rank KILL 3 --pp 3 --num-layers 6 --global-batch-size 12

@@ -7,6 +7,9 @@ train_flags="--mock-data --sample-tokens 0 --eval-interval 0"
 # Linear attention in every other layer of a small model, and heads that are clipped from the first step on.
 linear="--linear-attention-type gated_delta_net --linear-attention-freq 2 --linear-num-key-heads 8 --linear-num-value-heads 16 --linear-key-head-dim 16 --linear-value-head-dim 16"
 clipped="--qk-clip --qk-clip-threshold 0.5"
+# A microbatch has as many tokens in every layout: of those beyond a capacity, the same are dropped.
+capacity="--preset qwen3_moe_tiny --moe-expert-capacity-factor 1.25 --gbs 8 --mbs 2"
+padded="$capacity --moe-pad-expert-input-to-capacity"
 
 # train NAME FLAG...: one process.
 train() {

@@ -107,7 +107,21 @@ double error(const at::Tensor& a, const at::Tensor& b) {
   return a.numel() == 0 ? 0.0 : (a - b).abs().max().item<double>();
 }
 
-class Dispatchers : public ::testing::TestWithParam<std::string> {};
+// More than any case sends an expert.
+constexpr int64_t kSlots = 31;
+constexpr const char* kPadded = "_padded";
+
+// One of the list, or, with this ending, with its experts padded to kSlots rows of each rank.
+class Dispatchers : public ::testing::TestWithParam<std::string> {
+ protected:
+  static bool padded() { return GetParam().ends_with(kPadded); }
+  static std::string dispatcher_name() { return GetParam().substr(0, GetParam().find(kPadded)); }
+  static Routing routing_of(const DispatchCase& c, int rank, const Leaves& leaves) {
+    Routing routing = make_routing(c, rank, leaves);
+    routing.slots = padded() ? kSlots : 0;
+    return routing;
+  }
+};
 
 TEST_P(Dispatchers, EqualExpertsWhereTheTokenIs) {
   for (const DispatchCase& c : dispatch_cases()) {
@@ -119,9 +133,9 @@ TEST_P(Dispatchers, EqualExpertsWhereTheTokenIs) {
       run_ranks({.world = ranks, .ep = ranks}, [&](RankContext& context) {
         Communicator& ep = context.comm(Axis::kEp);
         const auto dispatcher =
-            make_dispatcher(GetParam(), {.ep = &ep, .num_experts = kDispatchExperts, .gpus_per_node = 2});
+            make_dispatcher(dispatcher_name(), {.ep = &ep, .num_experts = kDispatchExperts, .gpus_per_node = 2});
         const Leaves mine = make_leaves(c, ep.rank()), reference = make_leaves(c, ep.rank());
-        const Routing routing = make_routing(c, ep.rank(), mine);
+        const Routing routing = routing_of(c, ep.rank(), mine);
         const auto trip = dispatcher->dispatch(mine.tokens, routing);
         const at::Tensor out = trip->combine(run_experts(*trip, mine.scales, ep.rank() * kDispatchExperts / ranks));
         const at::Tensor want = expected(make_routing(c, ep.rank(), reference), reference);
@@ -137,7 +151,7 @@ TEST_P(Dispatchers, EqualExpertsWhereTheTokenIs) {
         sent += routing.kept_TK.defined() ? routing.kept_TK.sum().item<int64_t>() : routing.experts_TK.numel();
       });
       EXPECT_LT(worst, 1e-12);
-      EXPECT_EQ(arrived, sent);
+      EXPECT_EQ(arrived, padded() ? ranks * kDispatchExperts * kSlots : sent);
     }
   }
 }
@@ -156,7 +170,7 @@ TEST_P(Dispatchers, LeaveTimeForOtherWorkOnceAndChangeNothing) {
     run_ranks({.world = ranks, .ep = ranks}, [&](RankContext& context) {
       Communicator& ep = context.comm(Axis::kEp);
       const auto dispatcher =
-          make_dispatcher(GetParam(), {.ep = &ep, .num_experts = kDispatchExperts, .gpus_per_node = 2});
+          make_dispatcher(dispatcher_name(), {.ep = &ep, .num_experts = kDispatchExperts, .gpus_per_node = 2});
       const auto run = [&](const Leaves& leaves, bool meanwhile) {
         int times = 0;
         at::Tensor other;
@@ -165,7 +179,7 @@ TEST_P(Dispatchers, LeaveTimeForOtherWorkOnceAndChangeNothing) {
           ++times;
         });
         const auto trip =
-            dispatcher->dispatch(leaves.tokens, make_routing(c, ep.rank(), leaves), meanwhile ? &work : nullptr);
+            dispatcher->dispatch(leaves.tokens, routing_of(c, ep.rank(), leaves), meanwhile ? &work : nullptr);
         EXPECT_EQ(times, meanwhile && ranks > 1 && GetParam() != "rdep" ? 1 : 0);
         const at::Tensor own = run_experts(*trip, leaves.scales, ep.rank() * kDispatchExperts / ranks);
         const at::Tensor out = trip->combine(own);
@@ -183,7 +197,14 @@ TEST_P(Dispatchers, LeaveTimeForOtherWorkOnceAndChangeNothing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Dispatchers, ::testing::ValuesIn(dispatcher_names()),
+std::vector<std::string> all_and_padded() {
+  std::vector<std::string> names = dispatcher_names();
+  for (const DispatcherText& row : kDispatcherTexts)
+    if (row.pads) names.push_back(row.name + std::string(kPadded));
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Dispatchers, ::testing::ValuesIn(all_and_padded()),
                          [](const auto& row) { return row.param; });
 
 // bf16 represents integers up to 256, fp16 up to 2048.

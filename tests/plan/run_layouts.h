@@ -158,6 +158,20 @@ inline void globally_balanced(TrainConfig& c) {
   c.model.moe.capacity_factor = 2;
   c.ddp_bucket_bytes = 9000;
 }
+// Chosen by the router, and yet equally many rows for all experts.
+inline void padded(TrainConfig& c) {
+  c.model.moe.force_balance = false;
+  c.model.moe.capacity_factor = 1.25;
+  c.pad_experts = true;
+}
+inline void padded_experts(TrainConfig& c) {
+  over_ep<4>(c);
+  padded(c);
+}
+inline void padded_split_experts(TrainConfig& c) {
+  split_experts(c);
+  padded(c);
+}
 inline void split_backward(TrainConfig& c) {
   in_two_stages<2>(c);
   c.pipeline_schedule = "zb-h1";

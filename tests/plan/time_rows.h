@@ -188,6 +188,8 @@ inline const Training kRuns[] = {
     {"ep1", 1, 1, false, 4, experts},
     {"ep8", 8, 1, false, 0, over_ep<8>},
     {"ep4_tp2", 8, 2, true, 0, over_ep<4>},
+    {"ep4_padded", 4, 1, false, 0, padded_experts},
+    {"ep2_etp2_tp2_padded", 8, 2, true, 0, padded_split_experts},
     {"ep2_etp2_tp2", 8, 2, true, 0, split_experts},
     {"pp2_tp2_ep4", 8, 2, true, 0, in_two_stages<4>},
     {"larger_ep4", 4, 1, false, 2, larger_experts<4>},

@@ -303,6 +303,14 @@ def with_gather_overlap(draw, flags):
     return [*flags, ["--overlap-param-gather"]] if wanted else flags
 
 
+def with_padded_experts(draw, flags):
+    names = {flag[0] for flag in flags}
+    if "--num-experts" not in names or not draw.chance(0.5):
+        return flags
+    capacity = [] if "--moe-expert-capacity-factor" in names else [["--moe-expert-capacity-factor", "1.25"]]
+    return [*flags, *capacity, ["--moe-pad-expert-input-to-capacity"]]
+
+
 def with_groups(draw, flags, microbatches):
     """Interleaved stages, at times with larger groups of microbatches than their schedule chooses."""
     values = {name: rest for name, *rest in flags}

@@ -284,6 +284,10 @@ void add_experts(FieldRows& rows) {
   rows.text("parallel.moe_dispatcher", {"--moe-token-dispatcher-type"},
             "how tokens are sent to their experts (ranklab list dispatchers)", RANKLAB_FIELD(moe_dispatcher),
             moe_dispatcher_names());
+  rows.flag("parallel.moe_pad_expert_input_to_capacity", {"--moe-pad-expert-input-to-capacity"},
+            "pad each expert's input to its capacity: shapes do not depend on the routing (needs "
+            "--moe-expert-capacity-factor)",
+            RANKLAB_FIELD(pad_experts));
   rows.flag("parallel.moe_shared_expert_overlap", {"--moe-shared-expert-overlap"},
             "compute shared experts while tokens are sent to the others", RANKLAB_FIELD(overlap_shared_experts));
   rows.flag("parallel.delay_wgrad_compute", {"--delay-wgrad-compute"},

@@ -1,11 +1,13 @@
 // Each assignment is sent as one row of an uneven all_to_all and returns in another; row counts are exchanged once, by
 // an all_gather (GShard, arXiv 2006.16668; Megatron-Core's alltoall dispatcher). Bytes per rank: T K H elements each
-// way, less what stays on the rank. Forward: 3 collectives.
+// way, less what stays on the rank. Forward: 3 collectives. With Routing::slots, both all_to_all are even, of E slots H
+// elements per rank, and there are no counts to exchange: 2 collectives.
 
 #include <numeric>
 
 #include "core/parallel/expert/dispatcher.h"
 #include "core/parallel/expert/exchange.h"
+#include "core/parallel/expert/expert_slots.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
@@ -61,11 +63,35 @@ class AllToAllTrip : public ExpertTrip {
   at::Tensor by_expert_N_;                      // defined if rows arrive by source and need sorting by expert
 };
 
+class PaddedAllToAllTrip : public ExpertTrip {
+ public:
+  PaddedAllToAllTrip(Communicator& ep, const TensorPrecision& wire, const at::Tensor& tokens_TH, const Routing& routing,
+                     WorkBeside* beside)
+      : ep_(ep), slots_(routing), own_experts_(routing.num_experts / ep.size()) {
+    padded_ = true;
+    counts_.assign(static_cast<size_t>(own_experts_), ep.size() * routing.slots);
+    const at::Tensor arrived =
+        exchange_rows(slots_.rows(tokens_TH), ep, {}, {}, dispatch_exchange({wire, tokens_TH.size(1)}), beside);
+    rows_NH_ = rows_by_expert(arrived, ep.size(), own_experts_);
+  }
+
+  at::Tensor combine(const at::Tensor& outputs_NH) override {
+    return slots_.weighted_sum(
+        exchange_rows(rows_by_source(outputs_NH, ep_.size(), own_experts_), ep_, {}, {}, kCombineExchange));
+  }
+
+ private:
+  Communicator& ep_;
+  ExpertSlots slots_;
+  int64_t own_experts_;
+};
+
 class AllToAllDispatcher : public TokenDispatcher {
  public:
   explicit AllToAllDispatcher(const DispatcherContext& context) : ep_(*context.ep), wire_(context.wire) {}
   std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing,
                                        WorkBeside* beside) override {
+    if (routing.slots > 0) return std::make_unique<PaddedAllToAllTrip>(ep_, wire_, tokens_TH, routing, beside);
     return std::make_unique<AllToAllTrip>(ep_, wire_, tokens_TH, routing, beside);
   }
 

@@ -61,6 +61,11 @@ int64_t expert_capacity(int64_t tokens, const MoeConfig& c) {
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(c.capacity_factor * mean)));
 }
 
+int64_t most_kept(int64_t tokens, const MoeConfig& c, const PositionGroups& groups) {
+  const int64_t ranks = (groups.sp != nullptr ? groups.sp->size() : 1) * (groups.cp.active() ? groups.cp.size() : 1);
+  return std::min(tokens, expert_capacity(tokens * ranks, c));
+}
+
 at::Tensor within_capacity(const at::Tensor& experts_TK, const at::Tensor& weights_TK, const MoeConfig& c,
                            const PositionGroups& microbatch) {
   const bool alone = injected(InjectedBug::kCapacityLocal);

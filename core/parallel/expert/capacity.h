@@ -15,6 +15,9 @@
 namespace ranklab {
 
 int64_t expert_capacity(int64_t tokens, const MoeConfig& config);
+struct PositionGroups;
+// The most assignments that one expert keeps of a rank's T tokens: the whole capacity, or all T tokens.
+int64_t most_kept(int64_t tokens_of_rank, const MoeConfig& config, const PositionGroups& groups);
 
 // The groups over which the positions of a microbatch's sequences are split.
 struct PositionGroups {

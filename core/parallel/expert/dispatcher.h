@@ -28,12 +28,15 @@ class ExpertTrip {
   const at::Tensor& rows() const { return rows_NH_; }
   // Number of rows per local expert.
   const std::vector<int64_t>& counts() const { return counts_; }
+  // Whether they are the same for every expert on every rank, whatever the routing (Routing::slots).
+  bool is_padded() const { return padded_; }
   // The experts' outputs [N, H] -> [T, H]: each of this rank's tokens as the weighted sum of its experts' outputs.
   virtual at::Tensor combine(const at::Tensor& outputs_NH) = 0;
 
  protected:
   at::Tensor rows_NH_;
   std::vector<int64_t> counts_;
+  bool padded_ = false;
 };
 
 class TokenDispatcher {

@@ -41,7 +41,12 @@ bool has_grouped_kernel(const at::Tensor& rows, int64_t out) {
   return rows.is_cuda() && rows.scalar_type() == at::kBFloat16 && rows.size(1) % kTogether == 0 && out % kTogether == 0;
 }
 
+// Equal counts are those of experts padded to their capacity, whose products a CUDA graph may contain: the numbers are
+// then made on the device, since a graph would read the host's again.
 at::Tensor ends_of(const std::vector<int64_t>& counts, const at::Device& device) {
+  const int64_t first = counts.front(), all = first * static_cast<int64_t>(counts.size());
+  if (first > 0 && std::ranges::all_of(counts, [=](int64_t count) { return count == first; }))
+    return at::arange(first, all + 1, first, at::TensorOptions(at::kInt).device(device));
   const at::Tensor ends = host_numbers(static_cast<int64_t>(counts.size()), at::kInt, device);
   std::partial_sum(counts.begin(), counts.end(), ends.mutable_data_ptr<int32_t>(),
                    [](int64_t sum, int64_t count) { return sum + count; });

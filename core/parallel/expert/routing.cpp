@@ -12,13 +12,6 @@ namespace ranklab {
 
 namespace {
 
-// The expert of every assignment [T K]; dropped assignments get the index after the last expert.
-at::Tensor flat_experts(const Routing& routing) {
-  const at::Tensor experts = routing.experts_TK.reshape({-1});
-  if (!routing.kept_TK.defined()) return experts;
-  return at::where(routing.kept_TK.reshape({-1}), experts, at::full_like(experts, routing.num_experts));
-}
-
 at::Tensor device_counts_of(const at::Tensor& experts, const Routing& routing) {
   return bin_counts(experts, routing.num_experts + 1).narrow(0, 0, routing.num_experts);
 }
@@ -44,6 +37,12 @@ AssignmentOrder order_of(const at::Tensor& flat, std::vector<int64_t> counts) {
 }
 
 }  // namespace
+
+at::Tensor flat_experts(const Routing& routing) {
+  const at::Tensor experts = routing.experts_TK.reshape({-1});
+  if (!routing.kept_TK.defined()) return experts;
+  return at::where(routing.kept_TK.reshape({-1}), experts, at::full_like(experts, routing.num_experts));
+}
 
 std::vector<int64_t> count_by_expert(const Routing& routing) {
   const at::NoGradGuard no_grad;

@@ -16,7 +16,10 @@ struct Routing {
   at::Tensor kept_TK;     // bool; undefined: all. Dropped assignments are not sent and contribute nothing
   int64_t num_experts = 0;
   int64_t even = -1;  // for meta tensors, the number of kept assignments; -1: all
+  int64_t slots = 0;  // per expert, for dispatchers that pad to the same number (expert_slots.h); 0: none do
 };
+// The expert of every assignment [T K]; dropped assignments get the index after the last expert.
+at::Tensor flat_experts(const Routing& routing);
 
 // A rank's assignments (token, slot) in sending order: by expert, then token, then slot.
 struct AssignmentOrder {

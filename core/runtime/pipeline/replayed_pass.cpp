@@ -31,6 +31,7 @@ ReplayedPass::ReplayedPass(StepContext& c, std::shared_ptr<GraphRecorder> record
     : ctx_(c.ctx),
       model_(c.model),
       optimizer_(c.optimizer),
+      has_experts_(c.plan.config.model.moe.enabled()),
       parameters_(c.model.stage_parameters(0)),
       function_(std::move(recorder), [this](const GraphTensors& inputs) { return passes(inputs); }) {}
 
@@ -63,7 +64,12 @@ at::Tensor ReplayedPass::run(const Batch& batch, double loss_scale, int microbat
     scale = at::scalar_tensor(loss_scale, scale_options(model_.registry()));
     offset = random_offset(static_cast<uint64_t>(batch.step), batch.first_sample, model_.registry().device());
   }
-  const ReplayedFunction::Result result = function_({batch.tokens_BS, batch.targets_BS, scale, offset});
+  GraphTensors inputs = {batch.tokens_BS, batch.targets_BS, scale, offset};
+  if (has_experts_) {
+    const NoCostScope no_cost;
+    inputs.push_back(at::scalar_tensor(batch.balance_scale, scale_options(model_.registry())));
+  }
+  const ReplayedFunction::Result result = function_(inputs);
   span.virtual_end_ns = ctx_.clock().now_ns();
   span.wall_end_ns = wall_now_ns();
   if (ctx_.tracer().wants(EventKind::kCompute)) unsettled_.push_back({span, result.timing});
@@ -73,7 +79,11 @@ at::Tensor ReplayedPass::run(const Batch& batch, double loss_scale, int microbat
 }
 
 GraphTensors ReplayedPass::passes(const GraphTensors& inputs) {
-  const Batch batch{.tokens_BS = inputs[0], .targets_BS = inputs[1], .step = kNoStep, .random_offset = inputs[3]};
+  const Batch batch{.tokens_BS = inputs[0],
+                    .targets_BS = inputs[1],
+                    .step = kNoStep,
+                    .random_offset = inputs[3],
+                    .recorded_balance_scale = has_experts_ ? inputs[4] : at::Tensor()};
   const at::Tensor loss = model_.forward_stage(0, {}, batch, StageResult::kLoss);
   torch::autograd::backward({loss * inputs[2]}, {at::Tensor()});
   GraphTensors outputs = {loss.detach()};

@@ -1,12 +1,12 @@
 // A microbatch's forward and backward as a ReplayedFunction, for a rank that has the whole model (--cuda-graph; like
 // Megatron-LM's full-iteration graphs, but one microbatch at a time). The recording contains the kernels from tokens,
-// targets, loss scale and the offset in dropout's streams to the loss and each parameter's gradient. Everything that
-// depends on the step stays outside: gradients are handed to the optimizer after the replay, which sums them over
-// microbatches and reduces them over ranks (that is, after the backward and not during it). So losses and gradients
-// have the same bits as in a pass that is not recorded. The table of combinations refuses settings whose effect a
-// recording would freeze (core/config/requirement_rows.cpp). On the timeline a pass is one span, "graph". Cost: the
-// gradients of one microbatch, in addition to the sums of all. Thread rule: its rank's thread, where it must also be
-// destroyed.
+// targets, scales of the losses and the offset in dropout's streams to the loss and each parameter's gradient.
+// Everything that depends on the step stays outside: gradients are handed to the optimizer after the replay, which sums
+// them over microbatches and reduces them over ranks (that is, after the backward and not during it). So losses and
+// gradients have the same bits as in a pass that is not recorded. The table of combinations refuses settings whose
+// effect a recording would freeze (core/config/requirement_rows.cpp). On the timeline a pass is one span, "graph".
+// Cost: the gradients of one microbatch, in addition to the sums of all. Thread rule: its rank's thread, where it must
+// also be destroyed.
 #pragma once
 #include <memory>
 #include <vector>
@@ -42,6 +42,7 @@ class ReplayedPass {
   RankContext& ctx_;
   CausalLm& model_;
   RankOptimizer& optimizer_;
+  bool has_experts_;
   std::vector<Parameter*> parameters_;
   ReplayedFunction function_;
   std::vector<Unsettled> unsettled_;

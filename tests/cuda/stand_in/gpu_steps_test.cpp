@@ -148,6 +148,21 @@ const WaitRow kWaits[] = {
        c.parallel = {.world = 2, .ep = 2};
      },
      "copy to the GPU 6, copy to the host 10, item() 4"},
+    // Experts that are padded to their capacity need no counts.
+    {"experts of two ranks, padded",
+     [](TrainConfig& c) {
+       variant(c, "capacity");
+       c.parallel = {.world = 2, .ep = 2};
+       c.pad_experts = true;
+     },
+     "copy to the GPU 6, copy to the host 4, item() 4"},
+    {"split experts, padded",
+     [](TrainConfig& c) {
+       variant(c, "capacity");
+       c.parallel = {.world = 2, .tp = 2, .etp = 2}, c.sequence_parallel = true;
+       c.pad_experts = true;
+     },
+     "copy to the GPU 6, copy to the host 4, item() 4"},
     // Their counts go around once more.
     {"split experts",
      [](TrainConfig& c) {
@@ -311,6 +326,21 @@ const GraphRow kGraphs[] = {
        variant(c, "latent_with_all");
        c.model.norm = NormKind::kRmsNorm;  // the host's layer norm adds in an order that depends on its threads
        c.model.add_bias = false;
+     }},
+    {"experts, two losses, biases",
+     [](TrainConfig& c) {
+       variant(c, "deepseek_experts");
+       c.model.moe.capacity_factor = 1;
+       c.model.moe.z_loss_coeff = 0.01;
+       c.parallel = {.world = 2, .ep = 2};
+       c.pad_experts = true;
+     }},
+    {"split experts, fp16",
+     [](TrainConfig& c) {
+       variant(c, "capacity");
+       c.params_dtype = "fp32", c.precision.fp16 = true;
+       c.parallel = {.world = 4, .tp = 2, .ep = 2, .etp = 2}, c.sequence_parallel = true;
+       c.pad_experts = true;
      }},
     {"each microbatch reduced",
      [](TrainConfig& c) {
