@@ -58,7 +58,6 @@ constexpr MegatronFlag kFlags[] = {
     {"--ddp-num-buckets", 1, kNoEffect},
     {"--ddp-pad-buckets-for-high-nccl-busbw", 0, kNoEffect},
     {"--use-tp-pp-dp-mapping", 0, kSet, "parallel.order=tp-cp-ep-pp-dp"},
-    {"--tp-comm-overlap", 0, kLeftOut, "tensor-parallel collectives do not overlap with their matrix products"},
     {"--use-megatron-fsdp", 0, kRead},
     {"--use-torch-fsdp2", 0, kSet, "parallel.zero_stage=3"},
     {"--moe-grouped-gemm", 0, kNoEffect},

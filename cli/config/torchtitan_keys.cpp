@@ -71,7 +71,7 @@ constexpr TorchtitanKey kTitanKeys[] = {
     {"parallelism.context_parallel_rotate_method", kRead},
     {"parallelism.expert_parallel_degree", kRead},
     {"parallelism.expert_tensor_parallel_degree", kRead},
-    {"parallelism.enable_async_tensor_parallel", kLeftOut, "tensor-parallel collectives wait for the products"},
+    {"parallelism.enable_async_tensor_parallel", kTo, "parallel.tp_comm_overlap"},
     {"parallelism.disable_loss_parallel", kLeftOut, "the loss is computed in parts of the vocabulary"},
     {"parallelism.enable_compiled_autograd", kNoEffect},
     {"parallelism.expert_parallel_comm_backend", kNoEffect},

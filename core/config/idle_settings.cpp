@@ -67,6 +67,8 @@ std::vector<IdleRow> make_idle_rows() {
   add({"parallel.moe_shared_expert_overlap"},
       "models with shared experts (--moe-shared-expert-intermediate-size), " + senders,
       [=](const RunPlan& p) { return p.config.model.moe.shared_ffn_hidden_size > 0 && sends_tokens(p); });
+  add({"parallel.tp_comm_overlap"}, "--tp above 1 with --sequence-parallel",
+      [](const RunPlan& p) { return p.sequence_parallel && p.mesh.size(Axis::kTp) > 1; });
   add({"parallel.cp_comm_type", "parallel.cp_balance"}, "--cp above 1",
       [](const RunPlan& p) { return p.mesh.size(Axis::kCp) > 1; });
   add({"parallel.cp_sizes"}, "--cp-comm-type a2a+p2p with --cp above 1", [](const RunPlan& p) {

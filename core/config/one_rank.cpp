@@ -8,6 +8,7 @@ TrainConfig on_one_rank(TrainConfig c) {
   c.parallel = {.world = 1, .tp = 1, .pp = 1};
   c.sep = 0;
   c.sequence_parallel.reset();
+  c.tp_comm_overlap = false;
   c.context_split = plain.context_split;
   c.context_sizes.clear();
   c.pipeline_schedule = plain.pipeline_schedule;

@@ -69,6 +69,7 @@ struct TrainConfig {
   // (settings/sources.h).
   ParallelDims parallel{.world = 8, .tp = 2, .pp = 2};
   std::optional<bool> sequence_parallel;  // unset: on when tp > 1
+  bool tp_comm_overlap = false;           // with sequence parallelism: collectives overlap with their products
   ContextSplit context_split;             // how sequences are split over the cp ranks
   // for a2a+p2p: the number of neighbours that exchange heads, and the number of such groups; empty: derived
   std::vector<int64_t> context_sizes;

@@ -80,6 +80,7 @@ struct StageLayers {
 
 struct LayeredOptions {
   bool sequence_parallel = false;  // no effect when tp is 1
+  bool tp_comm_overlap = false;    // its collectives with the products before or after them
   uint64_t seed = 1234;
   at::ScalarType dtype = at::kFloat;
   std::string moe_dispatcher = "alltoall";  // how tokens are sent to their experts (dispatcher.h)

@@ -48,7 +48,7 @@ class LayeredModel : public CausalLm {
  public:
   LayeredModel(const ModelConfig& config, RankContext& context, const LayeredOptions& options, const MakeStack& make)
       : config_(config),
-        tp_{&context.comm(Axis::kTp), options.sequence_parallel},
+        tp_{&context.comm(Axis::kTp), options.sequence_parallel, options.tp_comm_overlap},
         cp_(context_parallel(context, options.context)),
         recompute_(options.recompute),
         mtp_part_(options.mtp_part),

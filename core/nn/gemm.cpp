@@ -167,6 +167,20 @@ void gemm_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) 
   at::mm_out(result, a, b);
 }
 
+void gemm_groups_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
+  const double g = static_cast<double>(a.size(0)), m = static_cast<double>(a.size(1));
+  const double k = static_cast<double>(b.size(0)), n = static_cast<double>(b.size(1));
+  const double bytes = static_cast<double>(a.itemsize()) * (g * m * (k + n) + k * n);
+  const CostScope cost({"gemm", KernelShape::product(m, n, k, g)}, 2 * g * m * k * n, bytes, dtype_of(a.scalar_type()));
+  if (!as_on_cpu(a) && !products_are_split) {
+    at::Tensor result = out;
+    const ScratchScope packed;
+    at::bmm_out(result, a, b.expand({a.size(0), b.size(0), b.size(1)}));
+    return;
+  }
+  for (int64_t group = 0; group < a.size(0); ++group) gemm_into(out.select(0, group), a.select(0, group), b);
+}
+
 void gemm_add(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
   at::Tensor result = out;
   if (splits(a)) {

@@ -32,5 +32,8 @@ at::Tensor turned_gemm(const at::Tensor& a, const at::Tensor& b);
 // REQUIRES: out [m, n] is contiguous.
 void gemm_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
 void gemm_add(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
+// gemm_into() for groups of rows that are apart in memory: out [groups, m, n], a [groups, m, k], b [k, n]. A GPU
+// multiplies all at once (cuBLAS's strided batches). REQUIRES: each group is contiguous.
+void gemm_groups_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
 
 }  // namespace ranklab

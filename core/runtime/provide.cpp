@@ -92,6 +92,7 @@ std::shared_ptr<ModelProvider> provide_layers(MakeLayers make) {
 
 LayeredOptions layered_options(const RankContext& ctx, const RunPlan& plan) {
   return {.sequence_parallel = plan.sequence_parallel,
+          .tp_comm_overlap = plan.config.tp_comm_overlap,
           .seed = plan.config.seed,
           .dtype = scalar_type(plan.config.element_dtype()),
           .moe_dispatcher = plan.config.moe_dispatcher,

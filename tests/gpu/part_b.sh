@@ -50,6 +50,7 @@ step "one rank, experts" 60 train nccl_one_moe --backend cuda --train-iters 10 -
 nccl_layout "dp 2" 2 nccl_one --dp 2
 nccl_layout "tp 2" 2 nccl_one --tp 2
 nccl_layout "dp 2 tp 2" 4 nccl_one --dp 2 --tp 2
+nccl_layout "tp 4, products in pieces" 4 nccl_one --tp 4 --tp-comm-overlap
 for schedule in $schedules; do nccl_layout "pp 2 $schedule" 2 nccl_one --pp 2 --num-microbatches 4 --pipeline-schedule "$schedule" $(stages_flag "$schedule"); done
 for schedule in 1f1b zb-h1 dualpipe; do nccl_layout "pp 4 $schedule" 4 nccl_one --pp 4 --num-microbatches 8 --pipeline-schedule "$schedule"; done
 for stage in 1 2 3; do nccl_layout "dp 2 ZeRO $stage" 2 nccl_one --dp 2 --zero-stage "$stage"; done

@@ -158,6 +158,7 @@ inline void globally_balanced(TrainConfig& c) {
   c.model.moe.capacity_factor = 2;
   c.ddp_bucket_bytes = 9000;
 }
+inline void tensor_overlap(TrainConfig& c) { c.tp_comm_overlap = true; }
 // Chosen by the router, and yet equally many rows for all experts.
 inline void padded(TrainConfig& c) {
   c.model.moe.force_balance = false;

@@ -303,6 +303,12 @@ def with_gather_overlap(draw, flags):
     return [*flags, ["--overlap-param-gather"]] if wanted else flags
 
 
+def with_tensor_overlap(draw, flags):
+    values = {name: rest for name, *rest in flags}
+    wanted = "--tp" in values and "--no-sequence-parallel" not in values and draw.chance(0.4)
+    return [*flags, ["--tp-comm-overlap"]] if wanted else flags
+
+
 def with_padded_experts(draw, flags):
     names = {flag[0] for flag in flags}
     if "--num-experts" not in names or not draw.chance(0.5):

@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 
-from random_flags import Draw, draw_layout, draw_model, scaled, with_diloco, with_expert_overlap, with_gather_overlap, with_groups, with_padded_experts, words
+from random_flags import Draw, draw_layout, draw_model, scaled, with_diloco, with_expert_overlap, with_gather_overlap, with_groups, with_padded_experts, with_tensor_overlap, words
 
 REFUSED = 2  # the program's exit code for settings that do not fit together
 MOST_DRAWS = 40
@@ -72,7 +72,7 @@ def drawn(seed):
     if replicas and apart.chance(0.25):
         flags = with_diloco(apart, flags, apart.pick(*replicas))
     flags = with_expert_overlap(apart, with_groups(apart, flags, microbatches))
-    return draw, with_padded_experts(apart, with_gather_overlap(apart, flags))
+    return draw, with_tensor_overlap(apart, with_padded_experts(apart, with_gather_overlap(apart, flags)))
 
 
 def draw_precision(draw):

@@ -111,6 +111,23 @@ TEST_F(GemmChoiceTest, OneDnnsScratchIsNoMemoryOfARank) {
   set_thread_memory_book(nullptr);
 }
 
+// Rows of several ranks that are apart in memory, as in pieces of their positions.
+TEST_F(GemmChoiceTest, GroupsOfRowsLieApart) {
+  for (const GemmLibrary library : {GemmLibrary::kMkl, GemmLibrary::kOneDnn}) {
+    if (library == GemmLibrary::kOneDnn && !onednn_available()) continue;
+    use_gemm(library);
+    for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kBFloat16}) {
+      const at::Tensor a = at::sin(at::arange(3 * 9 * 5, at::kDouble)).view({3, 9, 5}).to(type);
+      const at::Tensor b = at::cos(at::arange(5 * 7, at::kDouble)).view({5, 7}).to(type);
+      const at::Tensor out = at::full({3, 11, 7}, 2, type);
+      gemm_groups_into(out.narrow(1, 6, 4), a.narrow(1, 2, 4), b);
+      const at::Tensor want = at::matmul(a.narrow(1, 2, 4).to(at::kDouble), b.to(at::kDouble));
+      EXPECT_LT((out.narrow(1, 6, 4) - want).abs().max().item<double>(), type == at::kBFloat16 ? 2e-2 : 1e-5) << type;
+      EXPECT_TRUE(out.narrow(1, 0, 6).eq(2).all().item<bool>() && out.narrow(1, 10, 1).eq(2).all().item<bool>());
+    }
+  }
+}
+
 // LibTorch has it only for processors with AVX-512: elsewhere the request is rejected before a rank starts.
 TEST_F(GemmChoiceTest, OneDnnIsRefusedWhereItDoesNotWork) {
   if (onednn_available()) GTEST_SKIP() << "oneDNN works here";

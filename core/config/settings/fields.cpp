@@ -73,6 +73,9 @@ void add_parallel(FieldRows& rows) {
       "parallel.sequence_parallel", {"--sequence-parallel", "--sp"},
       "sequence parallelism: split activations over tp along the sequence between linear layers (default: when tp > 1)",
       RANKLAB_FIELD(sequence_parallel));
+  rows.flag("parallel.tp_comm_overlap", {"--tp-comm-overlap"},
+            "overlap the collectives of sequence parallelism with the matrix products before or after them",
+            RANKLAB_FIELD(tp_comm_overlap));
   rows.text("parallel.order", {"--order"}, "rank order, fastest axis first", RANKLAB_FIELD(parallel.order));
   rows.text("parallel.backend", {"--backend", "--distributed-backend"},
             "backend that runs the ranks (ranklab list backends)", RANKLAB_FIELD(backend), row_names(backends()));

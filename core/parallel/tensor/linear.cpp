@@ -7,6 +7,7 @@
 #include "core/nn/kernels/kernel_path.h"
 #include "core/parallel/quantized/quantizer_book.h"
 #include "core/parallel/tensor/linear_products.h"
+#include "core/parallel/tensor/overlapped_products.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 
@@ -16,10 +17,11 @@ namespace {
 void keep(AutogradContext* ctx, const TensorParallel& tp) {
   ctx->saved_data["comm"] = reinterpret_cast<int64_t>(tp.comm);
   ctx->saved_data["sequence_parallel"] = tp.sequence_parallel;
+  ctx->saved_data["overlaps"] = tp.overlaps;
 }
 TensorParallel kept_parallel(AutogradContext* ctx) {
   return {reinterpret_cast<Communicator*>(ctx->saved_data["comm"].toInt()),
-          ctx->saved_data["sequence_parallel"].toBool()};
+          ctx->saved_data["sequence_parallel"].toBool(), ctx->saved_data["overlaps"].toBool()};
 }
 
 at::Tensor add_bias(at::Tensor y, const std::optional<at::Tensor>& bias) { return bias ? y.add_(*bias) : y; }
@@ -38,6 +40,45 @@ at::Tensor gather(const at::Tensor& x, const TensorParallel& tp) {
   return tp.sharded_sequence() ? tp.comm->all_gather(x) : x;
 }
 
+// Quantized products are not cut into pieces: the scale of a whole tensor is not that of a piece.
+bool overlaps(const LinearProducts& products, const TensorParallel& tp) {
+  return tp.overlaps && tp.sharded_sequence() && !products.quantized();
+}
+
+// The product with the positions of all ranks.
+at::Tensor gathered_forward(const LinearProducts& products, const at::Tensor& x, const at::Tensor& weight,
+                            const TensorParallel& tp) {
+  if (overlaps(products, tp)) return product_of_gathered(x, weight.t(), tp);
+  return products.forward(gather(x, tp), weight);
+}
+
+at::Tensor reduced(const at::Tensor& y, const TensorParallel& tp) {
+  if (!tp.active()) return y;
+  return tp.sharded_sequence() ? tp.comm->reduce_scatter(y) : tp.comm->all_reduce(y);
+}
+
+// The product as a sum over ranks, at this rank's positions.
+at::Tensor reduced_forward(const LinearProducts& products, const at::Tensor& x, const at::Tensor& weight,
+                           const TensorParallel& tp) {
+  if (overlaps(products, tp)) return scattered_product(x, weight.t(), tp);
+  return reduced(products.forward(x, weight), tp);
+}
+at::Tensor reduced_input_grad(const LinearProducts& products, const at::Tensor& grad, const at::Tensor& weight,
+                              const TensorParallel& tp) {
+  if (overlaps(products, tp)) return scattered_product(grad, weight, tp);
+  return reduced(products.input_grad(grad, weight), tp);
+}
+
+// The gradient of a row layer's output at the positions of all ranks. Overlapped, the product for the input's gradient
+// is part of it, and is left in `input_grad`.
+at::Tensor gathered_grad(const LinearProducts& products, const at::Tensor& grad, const at::Tensor& weight,
+                         const TensorParallel& tp, at::Tensor& input_grad) {
+  if (!overlaps(products, tp)) return gather(grad, tp);
+  at::Tensor gathered;
+  input_grad = product_of_gathered(grad, weight, tp, &gathered);
+  return gathered;
+}
+
 struct ColumnFunction : CustomFunction<ColumnFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, const NormRecipe& recipe, const TensorParallel& tp,
@@ -48,7 +89,7 @@ struct ColumnFunction : CustomFunction<ColumnFunction> {
     ctx->saved_data["norm_offset"] = recipe.weight_offset;
     ctx->save_for_backward(
         {recipe.defined() ? recipe.sum : x, weight, recipe.weight, recipe.inv_rms, bias.value_or(at::Tensor())});
-    return add_bias(products.forward(gather(x, tp), weight), bias);
+    return add_bias(gathered_forward(products, x, weight, tp), bias);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -83,13 +124,6 @@ struct ColumnFunction : CustomFunction<ColumnFunction> {
     if (reduce) grad_x = reduce->wait();
     return {grad_x, grad_weight, grad_bias, {}, {}, {}};
   }
-
-  static at::Tensor reduced_input_grad(const LinearProducts& products, const at::Tensor& grad, const at::Tensor& weight,
-                                       const TensorParallel& tp) {
-    const at::Tensor grad_x = products.input_grad(grad, weight);
-    if (!tp.active()) return grad_x;
-    return tp.sharded_sequence() ? tp.comm->reduce_scatter(grad_x) : tp.comm->all_reduce(grad_x);
-  }
 };
 
 // The input of a row layer as saved for backward: the tensor itself, or what recomputes it.
@@ -114,11 +148,6 @@ struct RowInput {
   }
 };
 
-at::Tensor reduced(const at::Tensor& y, const TensorParallel& tp) {
-  if (!tp.active()) return y;
-  return tp.sharded_sequence() ? tp.comm->reduce_scatter(y) : tp.comm->all_reduce(y);
-}
-
 struct RowGrads {
   at::Tensor own, all;  // gradients at this rank's positions, and at all positions that the weight was applied to
 };
@@ -138,22 +167,23 @@ struct RowFunction : CustomFunction<RowFunction> {
     products.keep(ctx);
     from.keep(ctx);
     ctx->save_for_backward({from.kept(x), weight, bias.value_or(at::Tensor())});
-    return add_bias(reduced(products.forward(x, weight), tp), bias);
+    return add_bias(reduced_forward(products, x, weight, tp), bias);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &weight = saved[1], &bias = saved[2];
     const auto input = RowInput::restored(ctx, saved[0]);
-    const TensorParallel tp = kept_parallel(ctx);
-    const at::Tensor grad = gather(grads[0], tp);
     const LinearProducts products = LinearProducts::kept(ctx);
+    at::Tensor grad_x;
+    const at::Tensor grad = gathered_grad(products, grads[0], weight, kept_parallel(ctx), grad_x);
     if (WeightGradQueue* queue = deferred_weight_grads()) {
       defer_row_grads(products, *queue, weight, bias, {grads[0], grad}, input);
-      return {products.input_grad(grad, weight), {}, {}, {}, {}, {}};
+      if (!grad_x.defined()) grad_x = products.input_grad(grad, weight);
+      return {grad_x, {}, {}, {}, {}, {}};
     }
     const at::Tensor x = input();
-    const at::Tensor grad_x = products.input_grad(grad, weight, /*then_weight=*/true);
+    if (!grad_x.defined()) grad_x = products.input_grad(grad, weight, /*then_weight=*/true);
     return {grad_x, products.weight_grad(grad, x), bias_grad(bias, grads[0]), {}, {}, {}};
   }
 };
@@ -169,16 +199,17 @@ struct SwigluRowFunction : CustomFunction<SwigluRowFunction> {
     const LinearProducts products(use, x);
     products.keep(ctx);
     ctx->save_for_backward({rows, weight, bias.value_or(at::Tensor())});
-    return add_bias(reduced(products.forward(x, weight), tp), bias);
+    return add_bias(reduced_forward(products, x, weight, tp), bias);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &gate_up = saved[0], &weight = saved[1], &bias = saved[2];
-    const at::Tensor grad = gather(grads[0], kept_parallel(ctx));
     const LinearProducts products = LinearProducts::kept(ctx);
     WeightGradQueue* queue = deferred_weight_grads();
-    const at::Tensor inner = products.input_grad(grad, weight, /*then_weight=*/queue == nullptr);
+    at::Tensor inner;
+    const at::Tensor grad = gathered_grad(products, grads[0], weight, kept_parallel(ctx), inner);
+    if (!inner.defined()) inner = products.input_grad(grad, weight, /*then_weight=*/queue == nullptr);
     if (queue != nullptr) {
       defer_row_grads(products, *queue, weight, bias, {grads[0], grad}, [gate_up] { return swiglu(gate_up); });
       return {swiglu_grad(inner.contiguous(), gate_up), {}, {}, {}, {}};

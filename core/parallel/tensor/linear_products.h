@@ -31,6 +31,8 @@ class LinearProducts {
   void defer_weight_grads(WeightGradQueue& queue, const at::Tensor& weight, const at::Tensor& bias,
                           const at::Tensor& grad, std::function<at::Tensor()> input) const;
 
+  bool quantized() const { return quantized_ != nullptr; }
+
   // These carry the products from forward to backward.
   void keep(AutogradContext* ctx) const;
   static LinearProducts kept(AutogradContext* ctx);

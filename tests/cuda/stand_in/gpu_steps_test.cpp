@@ -308,6 +308,8 @@ const GraphRow kGraphs[] = {
        c.model.dropout = c.model.attention_dropout = 0.2;
      }},
     {"tp 2, dp 2", [](TrainConfig& c) { c.parallel = {.world = 4, .tp = 2}, c.sequence_parallel = true; }},
+    {"tp 2, overlapped",
+     [](TrainConfig& c) { c.parallel = {.world = 2, .tp = 2}, c.sequence_parallel = c.tp_comm_overlap = true; }},
     {"clipped heads",
      [](TrainConfig& c) {
        c.params_dtype = "fp32", c.bf16 = true;

@@ -47,5 +47,32 @@ TEST(ExposedCommunication, CountsTheTransfersThatItNames) {
   EXPECT_EQ(store.event(*found[0].event).verb, Verb::kAllToAll);
 }
 
+// Work 0..100 on a rank, then a reduce_scatter of tp that takes as long.
+TraceStore reduction_of(int64_t bytes) {
+  Tracer tracer(0, "tp0");
+  tracer.set_group(Axis::kTp, {0, 1});
+  tracer.record(samples::compute(tracer, "F", 0, 100));
+  tracer.record(samples::call(tracer, {.axis = Axis::kTp,
+                                       .verb = Verb::kReduceScatter,
+                                       .posted = 100,
+                                       .begin = 100,
+                                       .end = 200,
+                                       .exposed = 100,
+                                       .algorithm = bytes}));
+  std::vector<RankTrace> ranks;
+  ranks.push_back(tracer.take());
+  return TraceStore(samples::file_of(std::move(ranks)), "by hand");
+}
+
+// Pieces of small messages would mostly add latency.
+TEST(ExposedCommunication, LargeMessagesOfTensorParallelismShouldOverlap) {
+  for (const auto& [mib, overlap] : {std::pair{64, true}, std::pair{1, false}}) {
+    const TraceStore store = reduction_of(int64_t{mib} << 20);
+    const std::vector<Insight> found = find_insights(store, store.whole());
+    ASSERT_FALSE(found.empty());
+    EXPECT_EQ(found[0].advice.find("--tp-comm-overlap") != std::string::npos, overlap) << found[0].advice;
+  }
+}
+
 }  // namespace
 }  // namespace ranklab::viz

@@ -39,9 +39,15 @@ Exposed sum_of(const ByVerb& verbs) {
   return sum;
 }
 
+// Large messages that compute mostly waits for, so that cutting them into pieces costs less than it hides.
+bool are_whole_messages(const Exposed& exposed) {
+  constexpr int64_t kLarge = int64_t{4} << 20;
+  return exposed.bytes / exposed.calls >= kLarge && exposed.ns * 10 > exposed.duration_ns * 6;
+}
+
 // `hidden`: compute already hides a part of these transfers. `whole_layers`: no backward is split into B and W, so
 // microbatches can alternate inside a layer.
-std::string advice_of(const TransferKind& kind, bool hidden, bool whole_layers) {
+std::string advice_of(const TransferKind& kind, bool hidden, bool whole_layers, bool whole_messages) {
   switch (kind.axis) {
     case Axis::kDp:
     case Axis::kEdp:
@@ -54,6 +60,8 @@ std::string advice_of(const TransferKind& kind, bool hidden, bool whole_layers) 
       if (hidden) return "try more tokens per rank (--gbs), or fewer data-parallel ranks with more of another axis";
       return "try --overlap-grad-reduce with larger buckets (--ddp-bucket-bytes), or more tokens per rank (--gbs)";
     case Axis::kTp:
+      if (whole_messages)
+        return "try --tp-comm-overlap with --sequence-parallel, or fewer tensor-parallel ranks (--tp)";
       return "try fewer tensor-parallel ranks (--tp), or wider layers on each";
     case Axis::kPp:
       return "try fewer, larger stages (--pp), or --pipeline-schedule with fewer messages (vpp 1)";
@@ -119,7 +127,8 @@ std::optional<Insight> exposed_communication(const InsightInput& in) {
                        std::string(name(worst->first.axis)).c_str(), static_cast<long long>(named.calls),
                        human_bytes(static_cast<double>(named.bytes) / static_cast<double>(named.calls)).c_str(),
                        hidden ? "compute hides only in part" : "nothing hides");
-  out.advice = advice_of(worst->first, hidden, !stage_table(in.store, in.window).splits_backward);
+  out.advice =
+      advice_of(worst->first, hidden, !stage_table(in.store, in.window).splits_backward, are_whole_messages(named));
   out.event = named.longest;
   return out;
 }
