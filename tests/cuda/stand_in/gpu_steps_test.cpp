@@ -337,6 +337,15 @@ const GraphRow kGraphs[] = {
        c.parallel = {.world = 2, .ep = 2};
        c.pad_experts = true;
      }},
+    {"experts beside other work",
+     [](TrainConfig& c) {
+       variant(c, "deepseek_experts");
+       c.model.moe.capacity_factor = 1.25;
+       c.parallel = {.world = 4, .tp = 2, .ep = 4};
+       c.sequence_parallel = c.tp_comm_overlap = true;
+       c.pad_experts = c.overlap_shared_experts = c.delay_weight_grads = true;
+       c.zero_stage = 2;
+     }},
     {"split experts, fp16",
      [](TrainConfig& c) {
        variant(c, "capacity");
