@@ -8,6 +8,7 @@
 #include "core/base/batch_ramp.h"
 #include "core/base/counted.h"
 #include "core/base/error.h"
+#include "core/base/even_parts.h"
 #include "core/base/size_error.h"
 #include "core/base/text.h"
 #include "core/pipeline/balanced_split.h"
@@ -96,7 +97,7 @@ Schedule schedule_from_file(const TrainConfig& c, int64_t num_microbatches) {
 
 // An even split, unless the head is so much work that another split makes the fullest stage 5 % smaller.
 std::vector<int64_t> default_split(const ModelConfig& model, int64_t stages) {
-  std::vector<int64_t> even = even_split(model.num_layers, stages);
+  std::vector<int64_t> even = even_parts(model.num_layers, stages);
   if (stages == 1 || model.num_layers == stages) return even;
   const LayerFlops flops = flops_of_layers(model, model.seq_length);
   const EndWork ends{.behind = flops.behind};
@@ -171,7 +172,7 @@ std::vector<int64_t> resolve_stage_layers(const TrainConfig& c, const Schedule& 
                   .fix =
                       "raise --num-layers, lower --pp or --vpp, or give the first and the last stage none "
                       "(--pipeline-layout 0,1,1,0)");
-    return c.pipeline_layout.empty() ? default_split(c.model, stages) : even_split(layers, stages);
+    return c.pipeline_layout.empty() ? default_split(c.model, stages) : even_parts(layers, stages);
   }
   const StageLayout asked = parse_stage_layout(c.pipeline_layout);
   RANKLAB_CHECK(static_cast<int64_t>(asked.layers.size()) == stages, ErrorKind::kInvalidArgument, .where = "config",

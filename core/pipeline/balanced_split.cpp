@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/even_parts.h"
+
 namespace ranklab {
 namespace {
 
@@ -82,14 +84,8 @@ class Splitter {
 
 }  // namespace
 
-std::vector<int64_t> even_split(int64_t layers, int64_t stages) {
-  std::vector<int64_t> even(static_cast<size_t>(stages), layers / stages);
-  for (int64_t i = 0; i < layers % stages; ++i) ++even[static_cast<size_t>(i)];
-  return even;
-}
-
 std::vector<int64_t> balanced_split(std::span<const double> layers, const EndWork& ends, int64_t stages) {
-  const std::vector<int64_t> even = even_split(static_cast<int64_t>(layers.size()), stages);
+  const std::vector<int64_t> even = even_parts(static_cast<int64_t>(layers.size()), stages);
   return Splitter(layers, ends, stages).split(fullest_stage(layers, ends, even));
 }
 

@@ -9,9 +9,6 @@
 
 namespace ranklab {
 
-// The same number of layers per stage; if it does not divide, the first stages get one more each.
-std::vector<int64_t> even_split(int64_t layers, int64_t stages);
-
 // The work of the first and of the last stage besides their layers: the embedding, and the head with the loss.
 struct EndWork {
   double ahead = 0, behind = 0;

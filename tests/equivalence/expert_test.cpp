@@ -79,6 +79,38 @@ std::set<int64_t> sizes_of(const TrainingRecord& record, Purpose purpose) {
   return sizes;
 }
 
+struct ExpertFeature {
+  const char* name;
+  void (*change)(TrainConfig&);
+};
+// What else changes when and where experts compute.
+const std::vector<ExpertFeature> kAroundExperts = {
+    {"shared experts beside", [](TrainConfig& c) { c.overlap_shared_experts = true; }},
+    {"microbatches beside", [](TrainConfig& c) { c.overlap_moe = true; }},
+    {"dualpipe-v", [](TrainConfig& c) { c.parallel.pp = 2, c.pipeline_schedule = "dualpipe-v", c.overlap_moe = true; }},
+    {"zb-h1", [](TrainConfig& c) { c.parallel.pp = 2, c.pipeline_schedule = "zb-h1"; }},
+    {"recompute", [](TrainConfig& c) { c.recompute_granularity = "full"; }},
+    {"ZeRO 3", [](TrainConfig& c) { c.parallel.ep = 2, c.zero_stage = 3; }},
+};
+
+// On four ranks, each feature with what is turned on against the feature alone.
+void expect_same_among(const std::vector<ExpertFeature>& features, void (*prepare)(TrainConfig&),
+                       void (*turn_on)(TrainConfig&), const Tolerance& tolerance) {
+  for (const ExpertFeature& feature : features) {
+    SCOPED_TRACE(feature.name);
+    TrainConfig config = expert_config("deepseek_experts");
+    config.model.num_layers = 4;
+    config.parallel = {.world = 4, .ep = 4};
+    config.num_microbatches = 4;
+    prepare(config);
+    feature.change(config);
+    config.parallel.ep /= config.parallel.pp;
+    const TrainingRecord plain = record_training(config);
+    turn_on(config);
+    expect_same_training(record_training(config), plain, tolerance);
+  }
+}
+
 class Experts : public ::testing::TestWithParam<std::tuple<const ExpertLayout*, std::string>> {};
 
 TEST_P(Experts, EqualOneRank) {
@@ -170,31 +202,14 @@ TEST(PaddedExperts, SameNumbersAndEvenMessages) {
 }
 
 TEST(PaddedExperts, ComposeWithWhatElseChangesExperts) {
-  const std::vector<std::pair<const char*, void (*)(TrainConfig&)>> features = {
-      {"shared experts beside", [](TrainConfig& c) { c.overlap_shared_experts = true; }},
-      {"weight gradients beside", [](TrainConfig& c) { c.delay_weight_grads = true; }},
-      {"microbatches beside", [](TrainConfig& c) { c.overlap_moe = true; }},
-      {"dualpipe-v",
-       [](TrainConfig& c) { c.parallel.pp = 2, c.pipeline_schedule = "dualpipe-v", c.overlap_moe = true; }},
-      {"zb-h1", [](TrainConfig& c) { c.parallel.pp = 2, c.pipeline_schedule = "zb-h1"; }},
-      {"recompute", [](TrainConfig& c) { c.recompute_granularity = "full"; }},
-      {"ZeRO 3", [](TrainConfig& c) { c.parallel.ep = 2, c.zero_stage = 3; }},
-      {"biases of experts", [](TrainConfig& c) { c.model.add_bias = true; }},
-      {"weighed inputs", [](TrainConfig& c) { c.model.moe.topk = 1, c.model.moe.weigh_inputs = true; }},
-      {"narrower experts", [](TrainConfig& c) { c.model.moe.latent_size = 8; }}};
-  for (const auto& [name, change] : features) {
-    SCOPED_TRACE(name);
-    TrainConfig config = expert_config("deepseek_experts");
-    config.model.moe.capacity_factor = 1.25;
-    config.model.num_layers = 4;
-    config.parallel = {.world = 4, .ep = 4};
-    config.num_microbatches = 4;
-    change(config);
-    config.parallel.ep /= config.parallel.pp;
-    const TrainingRecord plain = record_training(config);
-    config.pad_experts = true;
-    expect_same_training(record_training(config), plain, kRounding);
-  }
+  const auto with_capacity = [](TrainConfig& c) { c.model.moe.capacity_factor = 1.25; };
+  const auto turn_on = [](TrainConfig& c) { c.pad_experts = true; };
+  expect_same_among(kAroundExperts, with_capacity, turn_on, kRounding);
+  expect_same_among({{"weight gradients beside", [](TrainConfig& c) { c.delay_weight_grads = true; }},
+                     {"biases of experts", [](TrainConfig& c) { c.model.add_bias = true; }},
+                     {"weighed inputs", [](TrainConfig& c) { c.model.moe.topk = 1, c.model.moe.weigh_inputs = true; }},
+                     {"narrower experts", [](TrainConfig& c) { c.model.moe.latent_size = 8; }}},
+                    with_capacity, turn_on, kRounding);
 }
 
 TEST(ExpertPipelines, SplitBackwardAndBothCopiesOfDualPipe) {
@@ -281,30 +296,15 @@ TEST(DelayedWeightGrads, SameBitsLessExposed) {
 }
 
 TEST(DelayedWeightGrads, ComposeWithWhatElseChangesBackward) {
-  const std::vector<std::pair<const char*, void (*)(TrainConfig&)>> features = {
-      {"shared experts beside", [](TrainConfig& c) { c.overlap_shared_experts = true; }},
-      {"microbatches beside", [](TrainConfig& c) { c.overlap_moe = true; }},
-      {"dualpipe-v",
-       [](TrainConfig& c) { c.parallel.pp = 2, c.pipeline_schedule = "dualpipe-v", c.overlap_moe = true; }},
-      {"zb-h1", [](TrainConfig& c) { c.parallel.pp = 2, c.pipeline_schedule = "zb-h1"; }},
-      {"recompute", [](TrainConfig& c) { c.recompute_granularity = "full"; }},
-      {"ZeRO 3", [](TrainConfig& c) { c.parallel.ep = 2, c.zero_stage = 3; }},
-      {"repeated MTP modules",
-       [](TrainConfig& c) { c.model.mtp_num_layers = 2, c.model.mtp_use_repeated_layer = true; }},
-      {"bf16", [](TrainConfig& c) { c.params_dtype = "fp32", c.bf16 = true; }},
-      {"expert tensor parallel", [](TrainConfig& c) { c.parallel = {.world = 4, .tp = 2, .ep = 2, .etp = 2}; }}};
-  for (const auto& [name, change] : features) {
-    SCOPED_TRACE(name);
-    TrainConfig config = expert_config("deepseek_experts");
-    config.model.num_layers = 4;
-    config.parallel = {.world = 4, .ep = 4};
-    config.num_microbatches = 4;
-    change(config);
-    config.parallel.ep /= config.parallel.pp;
-    const TrainingRecord plain = record_training(config);
-    config.delay_weight_grads = true;
-    expect_same_training(record_training(config), plain, {});
-  }
+  const auto as_it_is = [](TrainConfig&) {};
+  const auto turn_on = [](TrainConfig& c) { c.delay_weight_grads = true; };
+  expect_same_among(kAroundExperts, as_it_is, turn_on, {});
+  expect_same_among(
+      {{"repeated MTP modules",
+        [](TrainConfig& c) { c.model.mtp_num_layers = 2, c.model.mtp_use_repeated_layer = true; }},
+       {"bf16", [](TrainConfig& c) { c.params_dtype = "fp32", c.bf16 = true; }},
+       {"expert tensor parallel", [](TrainConfig& c) { c.parallel = {.world = 4, .tp = 2, .ep = 2, .etp = 2}; }}},
+      as_it_is, turn_on, {});
 }
 
 // Dispatch and combine behind the compute of another microbatch: the same bits, less exposed communication.

@@ -45,12 +45,8 @@ at::Tensor coarse(const at::Tensor& weights) {
 // Each assignment's rank among those of its expert, by descending weight.
 at::Tensor places(const at::Tensor& experts_M, const at::Tensor& weights_M, int64_t num_experts) {
   const at::Tensor by_weight = std::get<1>(at::sort(coarse(weights_M), /*stable=*/true, 0, /*descending=*/true));
-  const at::Tensor by_expert = std::get<1>(at::sort(experts_M.index_select(0, by_weight), true, 0, false));
-  const at::Tensor order = by_weight.index_select(0, by_expert);
-  const at::Tensor counts = bin_counts(experts_M, num_experts);
-  const at::Tensor begins = counts.cumsum(0) - counts;
-  const at::Tensor rank =
-      at::arange(order.size(0), order.options()) - begins.index_select(0, experts_M.index_select(0, order));
+  const at::Tensor order = by_weight.index_select(0, order_by_value(experts_M.index_select(0, by_weight)));
+  const at::Tensor rank = numbers_in_bins(experts_M.index_select(0, order), num_experts);
   return at::empty_like(rank).scatter_(0, order, rank);
 }
 

@@ -34,10 +34,11 @@ struct MoveRows : CustomFunction<MoveRows> {
 };
 
 // On a GPU the host would have to wait for it.
-void check_slots(const at::Tensor& counts, const Routing& routing) {
-  if (!counts.is_cpu()) return;
+void check_slots(const at::Tensor& expert_M, const Routing& routing) {
+  if (!expert_M.is_cpu()) return;
   const NoCostScope free;
-  const auto most = counts.narrow(0, 0, routing.num_experts).max().item<int64_t>();
+  const auto most =
+      bin_counts(expert_M, routing.num_experts + 1).narrow(0, 0, routing.num_experts).max().item<int64_t>();
   RANKLAB_CHECK(most <= routing.slots, ErrorKind::kInternal, .where = "padded experts",
                 .what = "an expert keeps more tokens than it has slots", .got = std::to_string(most),
                 .want = std::to_string(routing.slots) + " or fewer");
@@ -54,12 +55,9 @@ ExpertSlots::ExpertSlots(const Routing& routing) : routing_(routing) {
   const at::NoGradGuard no_grad;
   const at::Tensor expert_M = flat_experts(routing);
   const int64_t all = expert_M.size(0), slots = routing.num_experts * routing.slots;
-  const at::Tensor order_M = std::get<1>(at::sort(expert_M, /*stable=*/true, /*dim=*/0, /*descending=*/false));
-  const at::Tensor counts = bin_counts(expert_M, routing.num_experts + 1);
-  check_slots(counts, routing);
-  const at::Tensor sorted_M = expert_M.index_select(0, order_M);
-  const at::Tensor first_M = (counts.cumsum(0) - counts).index_select(0, sorted_M);
-  const at::Tensor number_M = at::arange(all, order_M.options()) - first_M;
+  check_slots(expert_M, routing);
+  const at::Tensor order_M = order_by_value(expert_M), sorted_M = expert_M.index_select(0, order_M);
+  const at::Tensor number_M = numbers_in_bins(sorted_M, routing.num_experts + 1);
   const at::Tensor slot_M = (sorted_M * routing.slots + number_M).clamp_max_(slots);
   place_M_ = at::empty_like(slot_M).scatter_(0, order_M, slot_M);
   assignment_S_ = at::full({slots + 1}, all, order_M.options()).scatter_(0, slot_M, order_M).narrow(0, 0, slots);
@@ -71,9 +69,7 @@ at::Tensor ExpertSlots::rows(const at::Tensor& tokens_TH) const {
 
 at::Tensor ExpertSlots::weighted_sum(const at::Tensor& outputs_SH) const {
   const at::Tensor outputs_MH = MoveRows::apply(outputs_SH, place_M_, assignment_S_, int64_t{1});
-  const at::Tensor weights_TK = routing_.weights_TK.to(outputs_SH.scalar_type());
-  return (outputs_MH.view({weights_TK.size(0), weights_TK.size(1), outputs_MH.size(1)}) * weights_TK.unsqueeze(-1))
-      .sum(1);
+  return weighted_sum_of_slots(outputs_MH, routing_);
 }
 
 at::Tensor rows_by_expert(const at::Tensor& rows, int64_t sources, int64_t experts) {

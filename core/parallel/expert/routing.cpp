@@ -2,10 +2,10 @@
 
 #include <numeric>
 
+#include "core/base/even_parts.h"
 #include "core/parallel/expert/bin_counts.h"
 #include "core/parallel/expert/exchange.h"
 #include "core/parallel/expert/host_numbers.h"
-#include "core/parallel/expert/token_spread.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
@@ -26,10 +26,6 @@ std::vector<int64_t> counts_of(const at::Tensor& experts, const Routing& routing
   if (experts.is_meta()) return assumed_counts(experts, routing);
   const at::Tensor counts = device_counts.to(at::kCPU).contiguous();
   return {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + routing.num_experts};
-}
-
-at::Tensor sorted(const at::Tensor& experts) {
-  return std::get<1>(at::sort(experts, /*stable=*/true, /*dim=*/0, /*descending=*/false));
 }
 
 AssignmentOrder order_of(const at::Tensor& flat, std::vector<int64_t> counts) {
@@ -57,7 +53,7 @@ at::Tensor device_counts_by_expert(const Routing& routing) {
 AssignmentOrder order_by_expert(const Routing& routing) {
   const at::NoGradGuard no_grad;
   const at::Tensor experts = flat_experts(routing);
-  const at::Tensor flat = sorted(experts);
+  const at::Tensor flat = order_by_value(experts);
   return order_of(flat, counts_of(experts, routing));
 }
 
@@ -68,7 +64,7 @@ SharedOrder order_by_expert(const Routing& routing, Communicator& group) {
   }
   const at::NoGradGuard no_grad;
   const at::Tensor experts = flat_experts(routing);
-  const at::Tensor flat = sorted(experts);
+  const at::Tensor flat = order_by_value(experts);
   const at::Tensor mine = device_counts_of(experts, routing);
   const auto all = experts.is_meta() ? share_counts(assumed_counts(experts, routing), group, mine.options())
                                      : share_counts(mine, group);
@@ -80,16 +76,19 @@ at::Tensor inverse_order(const at::Tensor& order_N) {
 }
 
 at::Tensor weighted_sum(const at::Tensor& outputs_MH, const AssignmentOrder& order, const Routing& routing) {
-  const int64_t tokens = routing.experts_TK.size(0), slots = routing.experts_TK.size(1);
-  const int64_t all = tokens * slots;
+  const int64_t all = routing.experts_TK.numel();
   at::Tensor by_slot;
   if (order.flat_M.size(0) == all) {
     by_slot = outputs_MH.index_select(0, inverse_order(order.flat_M));
   } else {
     by_slot = at::zeros({all, outputs_MH.size(1)}, outputs_MH.options()).index_copy(0, order.flat_M, outputs_MH);
   }
-  const at::Tensor weights = routing.weights_TK.to(outputs_MH.scalar_type()).unsqueeze(-1);
-  return (by_slot.view({tokens, slots, outputs_MH.size(1)}) * weights).sum(1);
+  return weighted_sum_of_slots(by_slot, routing);
+}
+
+at::Tensor weighted_sum_of_slots(const at::Tensor& by_slot, const Routing& routing) {
+  const at::Tensor weights_TK = routing.weights_TK.to(by_slot.scalar_type());
+  return (by_slot.view({weights_TK.size(0), weights_TK.size(1), by_slot.size(1)}) * weights_TK.unsqueeze(-1)).sum(1);
 }
 
 at::Tensor expert_major(const std::vector<std::vector<int64_t>>& counts, const at::TensorOptions& options) {

@@ -43,6 +43,8 @@ at::Tensor inverse_order(const at::Tensor& order_N);
 
 // [T, H]: each token's weighted sum of its experts' outputs [M, H], which are in the given order; summed slot by slot.
 at::Tensor weighted_sum(const at::Tensor& outputs_MH, const AssignmentOrder& order, const Routing& routing);
+// The same for outputs [T K, H] in the order of tokens and slots.
+at::Tensor weighted_sum_of_slots(const at::Tensor& by_slot, const Routing& routing);
 
 // The row indices that sort rows by expert, then source, where rows are sorted by source, then expert. counts
 // [sources][experts].

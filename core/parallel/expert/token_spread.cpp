@@ -29,12 +29,6 @@ double chance_of_place(const MoeConfig& m, int64_t own) {
   return limited ? std::min(even, static_cast<double>(m.group_topk) * share) : even;
 }
 
-std::vector<int64_t> even_parts(int64_t count, int64_t parts) {
-  std::vector<int64_t> out(static_cast<size_t>(parts), count / parts);
-  for (int64_t i = 0; i < count % parts; ++i) ++out[static_cast<size_t>(i)];
-  return out;
-}
-
 double RowSpread::copies() const { return std::accumulate(chances.begin(), chances.end(), 0.0); }
 
 std::vector<int64_t> RowSpread::parts(int64_t copies_of_all) const {

@@ -14,9 +14,6 @@ namespace ranklab {
 // The probability that a token goes to a place with `own` consecutive experts.
 double chance_of_place(const MoeConfig& moe, int64_t own);
 
-// Splits `count` into nearly equal parts; if it does not divide, the first parts are one larger.
-std::vector<int64_t> even_parts(int64_t count, int64_t parts);
-
 // A row goes to each of these places with the corresponding probability.
 struct RowSpread {
   std::vector<int64_t> places = {};

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/even_parts.h"
 #include "core/nn/gemm.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
@@ -14,13 +15,7 @@ namespace {
 
 constexpr int64_t kMostPieces = 4;
 
-// As even as possible.
-std::vector<int64_t> pieces_of(int64_t positions) {
-  const int64_t count = std::min(kMostPieces, positions);
-  std::vector<int64_t> pieces;
-  for (int64_t i = 0; i < count; ++i) pieces.push_back((i + 1) * positions / count - i * positions / count);
-  return pieces;
-}
+std::vector<int64_t> pieces_of(int64_t positions) { return even_parts(positions, std::min(kMostPieces, positions)); }
 
 std::vector<int64_t> with_first_and_last(const at::Tensor& x, int64_t first, int64_t last) {
   std::vector<int64_t> sizes = x.sizes().vec();
