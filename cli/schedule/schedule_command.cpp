@@ -180,6 +180,8 @@ void add_request(CommandLine& app, Arguments& a) {
                  "take the costs of each stage from a trace of ranklab train --pp, or its run's folder (microseconds)")
       ->type_name("FILE");
   add_model_options(app, o.model);
+  app.add_flag("--overlap-moe-expert-parallel-comm", o.pairs,
+               "run a backward and the next forward of a rank as one pair, as training with this flag does");
   app.add_option("--pair-factor", o.costs.pair_factor,
                  "time of an overlapped F and BW, as a fraction of both in sequence")
       ->capture_default_str();

@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
+#include "core/pipeline/overlap.h"
 #include "core/trace/find_trace.h"
 
 namespace ranklab {
@@ -41,7 +42,8 @@ Schedule named(const std::string& name, const ScheduleOptions& options, const Sc
                        {.num_ranks = options.num_ranks.value_or(kDefaultRanks),
                         .num_microbatches = options.num_microbatches.value_or(kDefaultMicrobatches),
                         .num_chunks = options.num_chunks.value_or(chunks),
-                        .group_size = options.group_size},
+                        .group_size = options.group_size,
+                        .pairs = options.pairs},
                        costs);
 }
 
@@ -103,6 +105,7 @@ LoadedSchedule load_schedule(const std::string& what, const ScheduleOptions& opt
     loaded.known = known_costs(loaded.schedule, options);
     loaded.costs = costs_of_rank(options, loaded.known);
   }
+  if (options.pairs) loaded.schedule = overlap_neighbours(loaded.schedule);
   loaded.proof = verify_schedule(loaded.schedule, options.costs.weight_grad_memory);
   return loaded;
 }

@@ -18,6 +18,7 @@ struct ScheduleOptions {
   std::optional<int> num_microbatches;
   std::optional<int> num_chunks;
   int group_size = 0;  // 0: the fewest possible
+  bool pairs = false;  // a backward and the next forward run as one pair
   // The values of --f, --b, --w, --c. W needs as much of an activation as in the 14.6B model of Qi et al. (arXiv
   // 2401.10241, appendix). If it needed all of it, a search within a memory limit would place W where they fit and not
   // where ranks are idle.

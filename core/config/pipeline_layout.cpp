@@ -151,7 +151,8 @@ Schedule resolve_schedule(const TrainConfig& c, int64_t num_microbatches) {
     return make_schedule(name, {.num_ranks = c.parallel.pp,
                                 .num_microbatches = static_cast<int>(num_microbatches),
                                 .num_chunks = static_cast<int>(c.virtual_stages),
-                                .group_size = static_cast<int>(group)});
+                                .group_size = static_cast<int>(group),
+                                .pairs = c.overlap_moe});
   } catch (const Error& error) {  // a schedule does not know which setting requested it
     ErrorText text = error.text();
     text.where = "config";

@@ -58,6 +58,9 @@ struct ScheduleRequest {
   int num_chunks = 1;  // stages per rank (virtual pipeline size), where the schedule lets the caller choose
   // Interleaved 1F1B: microbatches that pass one stage of a rank before its next one begins; 0: the fewest possible.
   int group_size = 0;
+  // A backward and the rank's next forward will run as one pair (core/pipeline/overlap.h), which 1F1B's warm-up then
+  // allows for.
+  bool pairs = false;
 };
 
 // Time of one microbatch on one rank (all its stages together), in any unit. b + w is the full backward. c is the

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/pipeline/overlap.h"
 #include "core/pipeline/schedules.h"
 
 namespace ranklab {
@@ -10,7 +11,8 @@ namespace ranklab {
 // Rounding of sums of times of about 1, in double.
 inline constexpr double kTiny = 1e-9;
 
-// Those of the requests that the kind takes; a refusal names both numbers, which schedules_test.cpp checks.
+// Those of the requests that the kind takes; a refusal names both numbers, which schedules_test.cpp checks. Schedules
+// with neighbours to pair come twice, as they are and paired.
 inline std::vector<Schedule> all_schedules(const std::vector<int>& ranks, const std::vector<int>& microbatches,
                                            const ScheduleCosts& costs = {}) {
   std::vector<Schedule> out;
@@ -18,9 +20,13 @@ inline std::vector<Schedule> all_schedules(const std::vector<int>& ranks, const 
     for (const int p : ranks) {
       for (const int m : microbatches) {
         for (const int v : kind.chunks == 0 ? std::vector<int>{1, 2, 3} : std::vector<int>{1}) {
-          try {
-            out.push_back(make_schedule(kind.name, {p, m, v}, costs));
-          } catch (const Error&) {
+          for (const bool pairs : {false, true}) {
+            const ScheduleRequest request{.num_ranks = p, .num_microbatches = m, .num_chunks = v, .pairs = pairs};
+            try {
+              const Schedule schedule = make_schedule(kind.name, request, costs);
+              out.push_back(pairs ? overlap_neighbours(schedule) : schedule);
+            } catch (const Error&) {
+            }
           }
         }
       }

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/schedules/placement.h"
+#include "core/pipeline/schedules/warmup.h"
 
 namespace ranklab {
 
@@ -64,7 +65,7 @@ Schedule make_interleaved_1f1b(const ScheduleRequest& request, const ScheduleCos
   const auto at = [&](int k) { return order[static_cast<size_t>(k)]; };
   for (int rank = 0; rank < p; ++rank) {
     std::vector<Action>& actions = schedule.ranks[static_cast<size_t>(rank)];
-    const int warmup = std::min(v == 1 ? p - rank - 1 : 2 * (p - rank - 1) + (v - 1) * group, total);
+    const int warmup = std::min(v == 1 ? one_stage_warmup(request, rank) : 2 * (p - rank - 1) + (v - 1) * group, total);
     int next = 0;
     const auto push_forward = [&] {
       const Turn turn = at(next++);

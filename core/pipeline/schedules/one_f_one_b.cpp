@@ -4,6 +4,7 @@
 
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/schedules/placement.h"
+#include "core/pipeline/schedules/warmup.h"
 
 namespace ranklab {
 
@@ -12,7 +13,7 @@ Schedule make_1f1b(const ScheduleRequest& request, const ScheduleCosts& /*costs*
   const int m = request.num_microbatches;
   for (int rank = 0; rank < request.num_ranks; ++rank) {
     std::vector<Action>& actions = schedule.ranks[static_cast<size_t>(rank)];
-    const int warmup = std::min(request.num_ranks - rank - 1, m);
+    const int warmup = std::min(one_stage_warmup(request, rank), m);
     int next = 0;
     while (next < warmup) actions.push_back(forward(rank, next++));
     for (int done = 0; done < m; ++done) {
