@@ -66,8 +66,17 @@ double growth_a_step(const TrainConfig& config, const std::string& traced = {}) 
   return static_cast<double>(hook->seen.at(1) - hook->seen.at(0)) / 400;
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST(MemoryGrowth, AStepLeavesNothingBehind) {
+// A sanitizer keeps freed memory, and needs more of its own with every thread and allocation.
+class MemoryGrowth : public testing::Test {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer's own memory grows";
+#endif
+  }
+};
+
+TEST_F(MemoryGrowth, AStepLeavesNothingBehind) {
   EXPECT_LT(growth_a_step(tiny({.world = 2, .tp = 1, .pp = 2})), 2.5) << "pp 2, KB";
   EXPECT_LT(growth_a_step(tiny({.world = 2, .tp = 2, .pp = 1})), 2.5) << "tp 2, KB";
   TrainConfig documents = tiny({.world = 2, .cp = 2});
@@ -76,7 +85,7 @@ TEST(MemoryGrowth, AStepLeavesNothingBehind) {
 }
 
 // 6 KB of events a step and rank.
-TEST(MemoryGrowth, ATracedStepLeavesNothingBehindEither) {
+TEST_F(MemoryGrowth, ATracedStepLeavesNothingBehindEither) {
   const std::string folder = testing::TempDir() + "/ranklab_traced_growth" + std::to_string(::getpid());
   TrainConfig config = tiny({.world = 4, .tp = 1, .pp = 2});
   config.trace = true;
@@ -85,7 +94,6 @@ TEST(MemoryGrowth, ATracedStepLeavesNothingBehindEither) {
   EXPECT_GT(std::filesystem::file_size(trace_path(folder)), 1'000'000u);
   std::filesystem::remove_all(folder);
 }
-#endif
 
 }  // namespace
 }  // namespace ranklab
