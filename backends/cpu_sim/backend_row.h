@@ -4,12 +4,9 @@
 
 namespace ranklab::cpu_sim {
 
-// What ranks can do with tensors on any device: they are threads of one process, and what is sent in low precision is
-// quantized before.
-inline constexpr Capabilities kAnywhere = {Capability::kVirtualTime,       Capability::kMakesRanks,
-                                           Capability::kExpertOverlap,     Capability::kSelectiveRecompute,
-                                           Capability::kQuantizedDispatch, Capability::kQuantizedGather,
-                                           Capability::kHeldRanks,         Capability::kMeasuredRanks};
+// What ranks can do with tensors on any device: they are threads of one process.
+inline constexpr Capabilities kAnywhere = {Capability::kVirtualTime, Capability::kMakesRanks, Capability::kHeldRanks,
+                                           Capability::kMeasuredRanks};
 
 inline constexpr Backend kBackendRow = {
     .name = "cpu_sim",

@@ -3,7 +3,6 @@
 #include "core/base/text.h"
 #include "core/config/device_choice.h"
 #include "core/config/precision_settings.h"
-#include "core/config/recompute_choice.h"
 #include "core/config/requirements.h"
 #include "core/config/sharding.h"
 #include "core/spec/model_rules.h"
@@ -49,10 +48,12 @@ std::string not_replayable(const TrainConfig& c) {
     return value > usual ? strprintf("%s %g", flag, static_cast<double>(value)) : std::string();
   };
   const ModelConfig& m = c.model;
-  for (const std::string& sized : {above("--pp", c.parallel.pp, 1), above("--cp", c.parallel.cp, 1),
-                                   above("--num-experts", c.pads_experts() ? 0 : m.moe.num_experts, 0),
-                                   above("--mtp-num-layers", m.mtp_num_layers, 0)})
+  const ContextSplit& keys = c.context_split;
+  const bool rings = keys.uses(ContextExchange::kP2p) || keys.uses(ContextExchange::kAllToAllP2p);
+  for (const std::string& sized : {above("--pp", c.parallel.pp, 1), above("--cp", rings ? c.parallel.cp : 1, 1),
+                                   above("--num-experts", c.pads_experts() ? 0 : m.moe.num_experts, 0)})
     if (!sized.empty()) return sized;
+  if (c.overlap_moe) return "--overlap-moe-expert-parallel-comm";  // a graph holds one microbatch
   // Its experts follow from the numbers of the tokens in the global batch.
   if (m.moe.enabled() && m.moe.force_balance) return "--moe-router-force-load-balancing";
   if (zero_stage_row(resolve_zero_stage(c)).parameters) return stage_shown(c);
@@ -85,8 +86,10 @@ void add_graphs(std::vector<Requirement>& rows) {
                                       .shown = not_replayable},
                   .why = "a CUDA graph is replayed exactly as captured: no messages inside a pass, and no numbers from "
                          "the host (tokens per expert, noise of stochastic rounding)",
-                  .instead = "--dp and --tp with a dense model or experts with --moe-expert-capacity-factor and "
-                             "--moe-pad-expert-input-to-capacity, up to --zero-stage 2, rounding to nearest"});
+                  .instead =
+                      "--dp, --tp and --cp (--cp-comm-type all_gather or a2a) with a dense model or experts with "
+                      "--moe-expert-capacity-factor and --moe-pad-expert-input-to-capacity, up to --zero-stage "
+                      "2, rounding to nearest"});
 }
 
 // Features that need a capability of the world.
@@ -123,40 +126,9 @@ void add_experts(std::vector<Requirement>& rows) {
                   .needs = Capability::kPeerMemory,
                   .why = "the dispatcher writes into host memory shared by the ranks, and these ranks share none",
                   .instead = "--moe-token-dispatcher-type alltoall"});
-  rows.push_back({.feature = expert_overlap(),
-                  .needs = Capability::kExpertOverlap,
-                  .why = "--overlap-moe-expert-parallel-comm is implemented for simulated ranks only"});
-  rows.push_back(
-      {.feature = {.settings = {{"memory.recompute_granularity", "selective"}},
-                   .requested_by = [](const TrainConfig& c) { return recompute_policy(c).core_attention(); }},
-       .needs = Capability::kSelectiveRecompute,
-       .why = "attention's inner activations are recomputed for simulated ranks only",
-       .instead = "--recompute-modules mlp or moe, or --recompute-granularity full"});
 }
 
 void add_precision(std::vector<Requirement>& rows) {
-  rows.push_back({.feature = {.settings = {{"precision.recipe", "deepseek_v3"}, {"precision.dispatch", "true"}},
-                              .surroundings = kExperts,
-                              .requested_by =
-                                  [](const TrainConfig& c) {
-                                    return c.model.moe.enabled() && precision_settings(c).recipe.dispatch.quantized();
-                                  },
-                              .shown = recipe_shown},
-                  .needs = Capability::kQuantizedDispatch,
-                  .why = "tokens travel quantized between simulated ranks only",
-                  .instead = "--no-low-precision-dispatch"});
-  rows.push_back({.feature = {.settings = {{"precision.recipe", "deepseek_v3"},
-                                           {"precision.param_gather", "true"},
-                                           {"parallel.zero_stage", "3"}},
-                              .requested_by =
-                                  [](const TrainConfig& c) {
-                                    return zero_stage_row(resolve_zero_stage(c)).parameters &&
-                                           precision_settings(c).recipe.gather.quantized();
-                                  },
-                              .shown = [](const TrainConfig& c) { return recipe_shown(c) + ", " + stage_shown(c); }},
-                  .needs = Capability::kQuantizedGather,
-                  .why = "shards of weights are gathered quantized by simulated ranks only",
-                  .instead = "--no-fp8-param-gather"});
   rows.push_back({.feature = {.settings = {{"precision.recipe", "deepseek_v3"}, {"precision.sums", "hopper"}},
                               .requested_by = [](const TrainConfig& c) { return !sums_of_gpus(c); },
                               .shown =

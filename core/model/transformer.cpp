@@ -132,7 +132,7 @@ class Transformer : public LayerStack {
       const at::Tensor loss = mtp_loss_sum(*head_, out, ahead, context);
       further = further.defined() ? further + loss : loss;
     });
-    return with_further(result, further);
+    return with_further(result, further, context);
   }
 
   at::Tensor look_ahead(const ResidualStream& stream, const ForwardContext& context) override {
@@ -159,6 +159,10 @@ class Transformer : public LayerStack {
     double sum = 0;
     for (const at::Tensor& loss : mtp_losses_) sum += loss.item<double>();
     mtp_losses_.clear();
+    if (recorded_mtp_loss_.defined()) {
+      sum += recorded_mtp_loss_.item<double>();
+      recorded_mtp_loss_.zero_();
+    }
     return sum;
   }
 
@@ -207,11 +211,17 @@ class Transformer : public LayerStack {
       const at::Tensor loss = mtp_loss_sum(*head_, state(ahead), ahead, context);
       further = further.defined() ? further + loss : loss;
     }
-    return with_further(result, further);
+    return with_further(result, further, context);
   }
 
-  at::Tensor with_further(const at::Tensor& result, const at::Tensor& further) {
-    mtp_losses_.push_back(further.detach());
+  at::Tensor with_further(const at::Tensor& result, const at::Tensor& further, const ForwardContext& context) {
+    if (context.batch.is_recorded()) {
+      const NoCostScope no_cost;
+      if (!recorded_mtp_loss_.defined()) recorded_mtp_loss_ = at::zeros({}, further.options().dtype(at::kDouble));
+      recorded_mtp_loss_.add_(further.detach());
+    } else {
+      mtp_losses_.push_back(further.detach());
+    }
     const int64_t parts = injected(InjectedBug::kMtpLossOverCp) ? cp_.size() : 1;
     return with_further_loss(result, further,
                              config_.mtp_loss_weight / static_cast<double>(config_.mtp_num_layers * parts));
@@ -280,6 +290,7 @@ class Transformer : public LayerStack {
   std::optional<MultiTokenPrediction> mtp_;
   ModuleUse predict_use_;
   std::vector<at::Tensor> mtp_losses_;  // not yet taken
+  at::Tensor recorded_mtp_loss_;        // the sum of those of recorded passes, which replays add to
 };
 
 }  // namespace

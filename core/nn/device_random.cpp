@@ -59,6 +59,18 @@ at::Tensor random_offset(uint64_t step, int64_t first_sample, at::Device device)
   return offset;
 }
 
+at::Tensor from_runs(std::span<const int64_t> numbers, const at::TensorOptions& options) {
+  std::vector<at::Tensor> runs;
+  for (size_t begin = 0, end = 0; begin < numbers.size(); begin = end) {
+    const int64_t step = begin + 1 < numbers.size() ? numbers[begin + 1] - numbers[begin] : 0;
+    end = begin + 1;
+    while (step != 0 && end < numbers.size() && numbers[end] - numbers[end - 1] == step) ++end;
+    const auto count = static_cast<int64_t>(end - begin);
+    runs.push_back(at::arange(count, options).mul(step).add(numbers[begin]));
+  }
+  return runs.empty() ? at::empty({0}, options) : at::cat(runs);
+}
+
 DeviceRandom::DeviceRandom(uint64_t seed, std::string_view name, const at::Tensor& offset)
     : key_(RandomStream::seed_key(seed)),
       offset_(offset),

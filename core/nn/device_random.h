@@ -9,12 +9,17 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace ranklab {
 
 // Where a microbatch draws in dropout's streams: [2] int64 on `device`.
 at::Tensor random_offset(uint64_t step, int64_t first_sample, at::Device device);
+
+// The numbers as an int64 tensor [n] with these options, computed on its device from runs of equal steps, such as the
+// positions of a rank under context parallelism, so that nothing is copied from the host.
+at::Tensor from_runs(std::span<const int64_t> numbers, const at::TensorOptions& options);
 
 class DeviceRandom {
  public:

@@ -1,6 +1,5 @@
 #include "core/nn/dropout.h"
 
-#include "core/base/error.h"
 #include "core/base/numbers/philox.h"
 #include "core/nn/device_random.h"
 #include "core/nn/kernels/kernel_path.h"
@@ -13,14 +12,18 @@ namespace {
 // `offset`: the context's step and first sample.
 at::Tensor drawn_on_device(const at::Tensor& x_SBH, const std::string& layer_name, double p,
                            const DropoutContext& context, const at::Tensor& offset) {
-  RANKLAB_CHECK(context.positions == nullptr, ErrorKind::kInternal, .where = layer_name,
-                .what = "a mask drawn on a device is of positions in a row");
   const int64_t seq = x_SBH.size(0), batch = x_SBH.size(1), hidden = x_SBH.size(2);
   const DeviceRandom random(context.seed, layer_name, offset);
   const auto options = offset.options();
-  const at::Tensor position_S1 = at::arange(context.first_position, context.first_position + seq, options).unsqueeze(1);
+  const int64_t first = context.first_position;
+  const at::Tensor position_S =
+      context.positions == nullptr
+          ? at::arange(first, first + seq, options)
+          : from_runs(std::span(*context.positions).subspan(static_cast<size_t>(first), static_cast<size_t>(seq)),
+                      options);
   const at::Tensor sample_B = random.first_sample() + at::arange(batch, options);
-  return random.dropout_mask((sample_B * context.seq_length + position_S1) * hidden, hidden, hidden % 4 == 0, p, x_SBH);
+  return random.dropout_mask((sample_B * context.seq_length + position_S.unsqueeze(1)) * hidden, hidden,
+                             hidden % 4 == 0, p, x_SBH);
 }
 
 }  // namespace
@@ -29,7 +32,7 @@ at::Tensor dropout_mask(const at::Tensor& x_SBH, const std::string& layer_name, 
                         const DropoutContext& context) {
   const NoCostScope no_cost;  // a GPU draws the mask inside the multiplication's kernel
   if (context.offset.defined()) return drawn_on_device(x_SBH, layer_name, p, context, context.offset);
-  if (x_SBH.is_cuda() && context.positions == nullptr) {
+  if (x_SBH.is_cuda()) {
     const at::Tensor offset = random_offset(context.step, context.first_sample, x_SBH.device());
     return drawn_on_device(x_SBH, layer_name, p, context, offset);
   }

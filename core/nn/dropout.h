@@ -1,7 +1,7 @@
 // Dropout whose mask does not depend on the layout: the element (global sample, position, hidden column) of a layer
 // draws its own number from a counter-based stream (core/base/numbers/philox.h), so tp, sp, dp and gradient
 // accumulation change nothing. Cost: about 5 ns per element on a CPU, and the mask's memory; GPUs draw the numbers
-// themselves (device_random.h), except for positions that are not consecutive. Thread rule: its rank's thread.
+// themselves (device_random.h). Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -3,7 +3,8 @@
 // of microbatches in DualPipe, arXiv 2412.19437, section 3.2.1; Megatron-Core's --overlap-moe-expert-parallel-comm).
 // All ranks that run the same pieces switch at the same points, and the order within a piece is unchanged, so the
 // results equal those of running one after the other, bit for bit. At most one of the two may be a backward pass.
-// Thread rule: the rank's thread; on GPUs backward runs on autograd's own threads, where no switching happens.
+// On a GPU both use the rank's stream, on which a transfer is awaited only when its piece continues.
+// Thread rule: the rank's thread, which must also run the backward (AutogradState without multithreading).
 #pragma once
 #include <functional>
 

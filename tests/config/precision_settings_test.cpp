@@ -67,10 +67,8 @@ TEST(PrecisionSettings, GpusSumAndSendAsTheyDo) {
       HasSubstr("not in experts"));
   EXPECT_THAT(refused({{"precision.block_size", "64"}, {"precision.sums", "hopper_promoted"}}),
               HasSubstr("GPUs accumulate so"));
-  EXPECT_THAT(refused({{"parallel.zero_stage", "3"}, {"precision.param_gather", "true"}}),
-              HasSubstr("gathered quantized by simulated ranks"));
-  EXPECT_EQ(refused({{"parallel.zero_stage", "3"}, {"precision.param_gather", "false"}}), "");
-  EXPECT_THAT(refused({{"model.preset", "deepseek_v3_tiny"}}), HasSubstr("tokens travel quantized"));
+  EXPECT_EQ(refused({{"parallel.zero_stage", "3"}, {"precision.param_gather", "true"}}), "");
+  EXPECT_EQ(refused({{"model.preset", "deepseek_v3_tiny"}, {"precision.dispatch", "true"}}), "");
 }
 
 TEST(PrecisionSettings, SettlingSaysTheTypeOfTheParametersAndTwiceIsOnce) {

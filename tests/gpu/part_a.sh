@@ -38,6 +38,7 @@ step "CUDA graph, bf16, recompute: same bits" 90 graph_of graph_bf16 --num-micro
 step "CUDA graph, fp16: same bits" 90 graph_of graph_fp16 --num-microbatches 4 --fp16
 # Of experts, whose inputs all have the size of their capacity.
 step "CUDA graph, padded experts, bf16: same bits" 90 graph_of graph_experts --bf16 $padded
+step "CUDA graph, prediction modules, bf16: same bits" 90 graph_of graph_mtp --num-microbatches 4 --bf16 --mtp-num-layers 2
 # Of a model with linear attention, whose clipped heads are those of the other layers.
 step "CUDA graph, linear attention, clipped heads: same bits" 90 graph_of graph_linear --num-microbatches 4 --bf16 $linear $clipped
 # What models and steps may have beside gpt_tiny's, on the GPU and on a simulated rank: the curve in fp32. Rounding may

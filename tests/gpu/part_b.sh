@@ -42,7 +42,7 @@ nccl_layout() {  # NAME N FLAG...
 }
 layout_equals() {
   local name=$1 count=$2 reference=$3; shift 3
-  train_processes "$name" "$count" --train-iters 10 --hang-timeout 8 "$@" && same_curve "$name" "$reference" 1e-4
+  train_processes "$name" "$count" --train-iters 10 --hang-timeout 8 "$@" && same_curve "$name" "$reference" "${tolerance:-1e-4}"
 }
 export -f layout_equals
 step "one rank, dense" 60 train nccl_one --backend cuda --train-iters 10
@@ -57,6 +57,7 @@ for stage in 1 2 3; do nccl_layout "dp 2 ZeRO $stage" 2 nccl_one --dp 2 --zero-s
 nccl_layout "dp 2, CUDA graph" 2 nccl_one --dp 2 --num-microbatches 2 --cuda-graph --no-trace
 nccl_layout "dp 2 ZeRO 2, CUDA graph" 2 nccl_one --dp 2 --zero-stage 2 --num-microbatches 2 --cuda-graph --no-trace
 nccl_layout "dp 2 tp 2, CUDA graph" 4 nccl_one --dp 2 --tp 2 --num-microbatches 2 --cuda-graph --no-trace
+for exchange in all_gather a2a; do nccl_layout "cp 2 $exchange, CUDA graph" 2 nccl_one --cp 2 --cp-comm-type $exchange --num-microbatches 2 --cuda-graph --no-trace; done
 dropout="--hidden-dropout 0.1 --attention-dropout 0.1"
 step "one rank, dropout" 60 train nccl_one_dropout --backend cuda --train-iters 10 $dropout
 nccl_layout "tp 2, dropout, CUDA graph" 2 nccl_one_dropout --tp 2 --num-microbatches 2 --cuda-graph --no-trace $dropout
@@ -69,6 +70,13 @@ step "one rank, experts with a capacity" 60 train nccl_one_capacity --backend cu
 nccl_layout "ep 2, padded experts" 2 nccl_one_capacity --ep 2 $padded
 nccl_layout "ep 2, padded experts, CUDA graph" 2 nccl_one_capacity --ep 2 --cuda-graph --no-trace $padded
 nccl_layout "ep 2" 2 nccl_one_moe --preset deepseek_v3_tiny --ep 2
+nccl_layout "ep 2, interleaved microbatches" 2 nccl_one_moe --preset deepseek_v3_tiny --ep 2 --num-microbatches 4 --overlap-moe-expert-parallel-comm
+nccl_layout "pp 2 ep 2, interleaved microbatches" 4 nccl_one_moe --preset deepseek_v3_tiny --pp 2 --ep 2 --num-microbatches 4 --overlap-moe-expert-parallel-comm
+nccl_layout "tp 2, attention recomputed" 2 nccl_one --tp 2 --recompute-granularity selective
+# What travels in 8 bits, packed and unpacked by the GPU. A number that rounds to its other neighbour changes a loss.
+step "one rank, tokens in 8 bits" 60 train nccl_one_wire --backend cuda --train-iters 10 $wire
+tolerance=2e-2 nccl_layout "ep 2, tokens in 8 bits" 2 nccl_one_wire --ep 2 $wire
+tolerance=2e-2 nccl_layout "dp 2 ZeRO 3, weights gathered in 8 bits" 2 nccl_one_wire --dp 2 --zero-stage 3 --fp8-param-gather $wire
 step "a killed rank is named, dp 2" 40 lost_rank KILL 2 --dp 2
 step "a killed rank is named, pp 3" 40 lost_rank KILL 3 --pp 3 --num-layers 6 --global-batch-size 12
 step "a stopped rank is named, dp 2" 40 lost_rank STOP 2 --dp 2

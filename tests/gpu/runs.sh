@@ -10,6 +10,7 @@ clipped="--qk-clip --qk-clip-threshold 0.5"
 # A microbatch has as many tokens in every layout: of those beyond a capacity, the same are dropped.
 capacity="--preset qwen3_moe_tiny --moe-expert-capacity-factor 1.25 --gbs 8 --mbs 2"
 padded="$capacity --moe-pad-expert-input-to-capacity"
+wire="--preset deepseek_v3_tiny --precision-recipe deepseek_v3 --fp8-accumulation fp32 --low-precision-dispatch"
 
 # train NAME FLAG...: one process.
 train() {

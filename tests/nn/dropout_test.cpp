@@ -56,6 +56,21 @@ TEST(Dropout, OffsetsOnTheDeviceDrawTheSameBits) {
   }
 }
 
+// Those of a rank under context parallelism, in a zigzag and in stripes, and some that follow no rule.
+TEST(Dropout, PositionsOnTheDeviceDrawTheSameBits) {
+  for (const std::vector<int64_t>& positions :
+       {std::vector<int64_t>{90, 91, 2, 3, 4, 20, 21, 22}, {90, 91, 1, 5, 9, 13, 17, 21}, {3, 8, 8, 7, 6, 11, 0, 1}}) {
+    const at::Tensor x = at::ones({6, kBatch, kHidden}, at::kDouble);
+    DropoutContext context = dropout_context(0, 3, 5);
+    context.positions = std::make_shared<const std::vector<int64_t>>(positions);
+    context.first_position = 2;
+    context.seq_length = 128;
+    const at::Tensor want = dropout_mask(x, "layers.1", 0.3, context);
+    context.offset = random_offset(context.step, context.first_sample, at::kCPU);
+    EXPECT_TRUE(at::equal(dropout_mask(x, "layers.1", 0.3, context), want)) << positions[2];
+  }
+}
+
 // In parts of 4 million elements.
 TEST(Dropout, LargeMasksOnTheDeviceAreOfOneStream) {
   const at::Tensor x = at::ones({5, 9, int64_t{1} << 17}, at::kBFloat16);

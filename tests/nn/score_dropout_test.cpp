@@ -3,7 +3,9 @@
 #include "core/nn/attention/score_dropout.h"
 
 #include <gtest/gtest.h>
+
 #include <torch/csrc/autograd/autograd.h>
+#include <array>
 
 #include <cmath>
 #include <numeric>
@@ -66,11 +68,17 @@ TEST(ScoreDropout, OffsetsOnTheDeviceDrawTheSameBits) {
     dropout.seq_length = length;
     dropout.first_sample = 5;
     dropout.first_head = 2;
-    const auto mask = [&] { return dropout.mask(1, 2, 3, positions(16, 8), positions(8, 24), like); };
-    const at::Tensor want = mask();
+    const auto masks = [&] {
+      return std::array{dropout.mask(1, 2, 3, positions(16, 8), positions(8, 24), like),
+                        dropout.mask(1, 2, 3, positions(16, 8), positions(1, 12, 4), like),
+                        dropout.mask(1, 2, 3, {1, 2, 30, 31, 32}, {0, 1, 2, 3, 40, 41}, like),
+                        dropout.mask(1, 2, 3, {}, positions(8, 24), like)};
+    };
+    const auto want = masks();
     dropout.offset = random_offset(dropout.step, dropout.first_sample, at::kCPU);
     dropout.step = dropout.first_sample = 77;  // not read
-    EXPECT_TRUE(at::equal(mask(), want)) << length;
+    const auto got = masks();
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(at::equal(got[i], want[i])) << length << ", " << i;
   }
 }
 

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "core/parallel/data/shard_codec.h"
 #include "core/parallel/quantized/operand_rounding.h"
 #include "core/precision/recipe.h"
 #include "core/sim/aten.h"
+#include "tests/cuda/host_rounding.h"
 #include "tests/parallel/run_ranks.h"
 
 namespace ranklab {
@@ -30,7 +32,7 @@ std::vector<CodedParameter> parameters(const TensorPrecision& precision) {
           {.offset = kPlainAt, .elements = kPlainRows * kCols, .cols = kCols, .row_parts = {}, .precision = precision}};
 }
 
-TEST(ShardCodec, GathersTheWholeRounded) {
+void expect_whole_rounded() {
   const TensorPrecision block{.format = e4m3(), .granularity = Granularity::kBlock, .block = 16};
   TensorPrecision tile = block, wide = block, row = block, powers = block;
   tile.granularity = Granularity::kTile;
@@ -54,8 +56,8 @@ TEST(ShardCodec, GathersTheWholeRounded) {
         EXPECT_TRUE(at::equal(got.narrow(0, 0, kNorm), bucket.narrow(0, 0, kNorm)));
         const auto rounded = [&](int64_t at, int64_t rows, OperandParts parts) {
           const at::Tensor matrix = bucket.narrow(0, at, rows * kCols).view({rows, kCols});
-          return round_operand(matrix, {.precision = precision, .row_parts = std::move(parts)})
-              .values.to(at::kBFloat16);
+          const RoundedOperand operand = round_operand(matrix, {.precision = precision, .row_parts = std::move(parts)});
+          return operand.values.to(at::kBFloat16);
         };
         const bool in_parts =
             precision.granularity == Granularity::kTile || precision.granularity == Granularity::kBlock;
@@ -68,6 +70,36 @@ TEST(ShardCodec, GathersTheWholeRounded) {
             << name(precision.granularity) << ", " << ranks << " ranks";
       });
     }
+  }
+}
+
+TEST(ShardCodec, GathersTheWholeRounded) { expect_whole_rounded(); }
+TEST(ShardCodec, GathersTheWholeRoundedOnAGpu) {
+  const StepsOfAGpu steps;
+  expect_whole_rounded();
+}
+
+// Bytes of a GPU are the CPU's, so ranks on either understand each other.
+TEST(ShardCodec, BytesOfAGpuAreTheCpus) {
+  const TensorPrecision block{.format = e4m3(), .granularity = Granularity::kBlock, .block = 16};
+  for (const at::ScalarType type : {at::kBFloat16, at::kHalf, at::kFloat}) {
+    const at::Tensor bucket = weights_in_bf16(kElements).to(type);
+    run_ranks(dims_of(4, 1), [&](RankContext& context) {
+      Communicator& dp = context.comm(Axis::kDp);
+      const at::Tensor own = bucket.chunk(4)[dp.rank()];
+      const auto packed = [&] {
+        ShardCodec codec(parameters(block), kElements, type, dp);
+        codec.agree(own);
+        return codec.pack(own);
+      };
+      const at::Tensor want = packed();
+      dp.barrier();
+      std::optional<StepsOfAGpu> steps;
+      if (dp.rank() == 0) steps.emplace();
+      dp.barrier();
+      EXPECT_TRUE(at::equal(packed(), want)) << dp.rank();
+      dp.barrier();
+    });
   }
 }
 

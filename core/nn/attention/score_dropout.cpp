@@ -1,6 +1,5 @@
 #include "core/nn/attention/score_dropout.h"
 
-#include "core/base/error.h"
 #include "core/base/numbers/philox.h"
 #include "core/nn/device_random.h"
 #include "core/nn/kernels/kernel_path.h"
@@ -19,25 +18,27 @@ bool are_neighbours(const std::vector<int64_t>& positions) {
 at::Tensor ScoreDropout::drawn_on_device(int64_t first_sequence, int64_t sequences, int64_t own_heads,
                                          const std::vector<int64_t>& queries, const std::vector<int64_t>& keys,
                                          const at::Tensor& like) const {
-  RANKLAB_CHECK(are_neighbours(queries) && are_neighbours(keys), ErrorKind::kInternal, .where = layer_name,
-                .what = "a mask drawn on a device is of positions in a row");
   const at::Tensor start = offset.defined() ? offset : random_offset(step, first_sample, like.device());
   const DeviceRandom random(seed, layer_name, start);
   const auto range = [&](int64_t first, int64_t count) { return at::arange(first, first + count, start.options()); };
   const at::Tensor sample_B11 = (random.first_sample() + range(first_sequence, sequences)).view({-1, 1, 1});
   const at::Tensor head_BH1 = sample_B11 * heads + range(first_head, own_heads).unsqueeze(1);
-  const at::Tensor query_BHQ = head_BH1 * seq_length + range(queries.front(), static_cast<int64_t>(queries.size()));
+  const at::Tensor row_BHQ = (head_BH1 * seq_length + from_runs(queries, start.options())) * seq_length;
+  if (!are_neighbours(keys)) {
+    const at::Tensor pair_BHQK = row_BHQ.unsqueeze(-1) + from_runs(keys, start.options());
+    return random.dropout_mask(pair_BHQK, 1, /*aligned=*/false, p, like).squeeze(-1);
+  }
   const auto width = static_cast<int64_t>(keys.size());
   const bool aligned = seq_length % 4 == 0 && keys.front() % 4 == 0 && width % 4 == 0;
-  return random.dropout_mask(query_BHQ * seq_length + keys.front(), width, aligned, p, like);
+  return random.dropout_mask(row_BHQ + keys.front(), width, aligned, p, like);
 }
 
 at::Tensor ScoreDropout::mask(int64_t first_sequence, int64_t sequences, int64_t own_heads,
                               const std::vector<int64_t>& queries, const std::vector<int64_t>& keys,
                               const at::Tensor& like) const {
   const NoCostScope no_cost;  // a GPU draws the mask inside its attention kernel
-  const bool in_rows = !queries.empty() && !keys.empty() && are_neighbours(queries) && are_neighbours(keys);
-  if (offset.defined() || (like.is_cuda() && in_rows))
+  const bool any = !queries.empty() && !keys.empty();
+  if (any && (offset.defined() || like.is_cuda()))
     return drawn_on_device(first_sequence, sequences, own_heads, queries, keys, like);
   const auto num_keys = static_cast<int64_t>(keys.size());
   const at::Tensor mask = at::empty({sequences, own_heads, static_cast<int64_t>(queries.size()), num_keys},

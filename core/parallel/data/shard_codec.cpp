@@ -4,7 +4,8 @@
 #include <array>
 #include <span>
 
-#include "core/nn/kernels/kernel_path.h"
+#include "core/parallel/data/device_codes.h"
+#include "core/parallel/quantized/device_operand.h"
 #include "core/parallel/quantized/operand_rounding.h"
 #include "core/precision/rounding_grid.h"
 #include "core/precision/scaled_matrix.h"
@@ -14,26 +15,6 @@
 
 namespace ranklab {
 namespace {
-
-GroupShape groups_of(const CodedParameter& p, int64_t rows) {
-  return group_shape(p.precision, Along::kColumns, rows, p.cols);
-}
-
-// Row counts of the parts whose groups are separate; with tensor or row scales there is one part.
-std::vector<int64_t> parts_of(const CodedParameter& p) {
-  const bool in_parts = p.precision.granularity == Granularity::kTile || p.precision.granularity == Granularity::kBlock;
-  if (in_parts && !p.row_parts.empty()) return p.row_parts;
-  return {p.elements / p.cols};
-}
-
-int64_t group_count(const CodedParameter& p) {
-  int64_t count = 0;
-  for (const int64_t rows : parts_of(p)) {
-    const GroupShape groups = groups_of(p, rows);
-    count += groups.grid_rows(rows) * groups.grid_cols(p.cols);
-  }
-  return count;
-}
 
 const std::byte* begin_of(const at::Tensor& tensor) { return static_cast<const std::byte*>(tensor.const_data_ptr()); }
 
@@ -51,22 +32,16 @@ void ShardCodec::each_piece(int member, const Visit& visit) const {
 
 template <typename Visit>
 void ShardCodec::each_run(size_t parameter, int64_t begin, int64_t end, const Visit& visit) const {
-  const CodedParameter& p = parameters_[parameter];
-  size_t first = first_group_[parameter];
-  int64_t part_begin = 0;  // element
-  for (const int64_t rows : parts_of(p)) {
-    const GroupShape groups = groups_of(p, rows);
-    const int64_t part_end = part_begin + rows * p.cols;
-    for (int64_t at = std::max(begin, part_begin); at < std::min(end, part_end);) {
-      const int64_t row = (at - part_begin) / p.cols, col = (at - part_begin) % p.cols;
-      const int64_t stop = std::min((col / groups.width + 1) * groups.width, p.cols);
-      const int64_t count = std::min(stop - col, std::min(end, part_end) - at);
-      visit(first + static_cast<size_t>(row / groups.height * groups.grid_cols(p.cols) + col / groups.width), at,
-            count);
+  for (const CodedPart& part : parts_of(parameters_[parameter])) {
+    const auto [height, width] = part.groups;
+    const int64_t cols = part.cols, stop = std::min(end, part.end());
+    for (int64_t at = std::max(begin, part.begin); at < stop;) {
+      const int64_t row = (at - part.begin) / cols, col = (at - part.begin) % cols;
+      const int64_t count = std::min(std::min((col / width + 1) * width, cols) - col, stop - at);
+      const int64_t group = part.first_group + row / height * part.grid_cols() + col / width;
+      visit(first_group_[parameter] + static_cast<size_t>(group), at, count);
       at += count;
     }
-    first += static_cast<size_t>(groups.grid_rows(rows) * groups.grid_cols(p.cols));
-    part_begin = part_end;
   }
 }
 
@@ -101,11 +76,12 @@ void ShardCodec::find_amax(const float* numbers) {
 }
 
 void ShardCodec::agree(const at::Tensor& shard) {
+  if (const DeviceRounding* device = rounding_of(shard)) return agree_on(*device, shard);
   std::ranges::fill(amax_, 0.0F);
   {
     const CostScope cost("amax", 0, static_cast<double>(shard.nbytes()), DType::kFloat32);
     const MemoryScope memory(MemoryCategory::kBuffers);
-    const at::Tensor wide = shard.to(host_side(shard), at::kFloat);
+    const at::Tensor wide = shard.to(at::kFloat);
     if (!wide.is_meta()) find_amax(wide.const_data_ptr<float>());
   }
   agree_on_amax(amax_, &group_, shard.device());
@@ -120,12 +96,12 @@ void ShardCodec::agree(const at::Tensor& shard) {
 at::Tensor ShardCodec::pack(const at::Tensor& shard) const {
   const CostScope cost("quantize", 0, 2 * static_cast<double>(shard.nbytes()), DType::kFloat32);
   const MemoryScope memory(MemoryCategory::kBuffers);
-  const at::Tensor here = shard.to(host_side(shard)), wide = here.to(at::kFloat);
-  const at::Tensor packed =
-      at::empty({rows_[static_cast<size_t>(group_.rank())]}, at::TensorOptions(at::kByte).device(here.device()));
-  if (!here.is_meta())
-    write(here, wide.const_data_ptr<float>(), reinterpret_cast<std::byte*>(packed.mutable_data_ptr<uint8_t>()));
-  return packed.to(shard.device());
+  if (const DeviceRounding* device = rounding_of(shard)) return packed_by(*device, shard);
+  const at::Tensor wide = shard.to(at::kFloat);
+  at::Tensor packed = at::empty({rows_[static_cast<size_t>(group_.rank())]}, shard.options().dtype(at::kByte));
+  if (!shard.is_meta())
+    write(shard, wide.const_data_ptr<float>(), reinterpret_cast<std::byte*>(packed.mutable_data_ptr<uint8_t>()));
+  return packed;
 }
 
 void ShardCodec::write(const at::Tensor& here, const float* numbers, std::byte* out) const {
@@ -151,12 +127,15 @@ void ShardCodec::write(const at::Tensor& here, const float* numbers, std::byte* 
 }
 
 at::Tensor ShardCodec::unpack(const at::Tensor& bytes) const {
-  const at::Tensor whole = at::empty({elements_}, at::TensorOptions(type_).device(host_side(bytes)));
+  at::Tensor whole = at::empty({elements_}, bytes.options().dtype(type_));
   const MemoryScope memory(MemoryCategory::kBuffers);
   const CostScope cost("dequantize", 0, static_cast<double>(bytes.nbytes() + whole.nbytes()), DType::kFloat32);
-  const at::Tensor here = bytes.to(host_side(bytes));
-  if (!here.is_meta()) read(here, whole);
-  return whole.to(bytes.device());
+  if (const DeviceRounding* device = rounding_of(bytes)) {
+    unpack_by(*device, bytes, whole);
+  } else if (!bytes.is_meta()) {
+    read(bytes, whole);
+  }
+  return whole;
 }
 
 void ShardCodec::read(const at::Tensor& here, const at::Tensor& whole) const {
@@ -181,6 +160,60 @@ void ShardCodec::read(const at::Tensor& here, const at::Tensor& whole) const {
       });
       whole.narrow(0, p.offset + begin, end - begin).copy_(numbers);
     });
+  }
+}
+
+at::Tensor ShardCodec::of_parameter(size_t parameter, const at::Tensor& per_group) const {
+  return per_group.narrow(0, static_cast<int64_t>(first_group_[parameter]), group_count(parameters_[parameter]));
+}
+
+void ShardCodec::agree_on(const DeviceRounding& device, const at::Tensor& shard) {
+  const MemoryScope memory(MemoryCategory::kBuffers);
+  at::Tensor amax;
+  {
+    const CostScope cost("amax", 0, static_cast<double>(shard.nbytes()), DType::kFloat32);
+    amax = at::zeros({static_cast<int64_t>(groups_)}, shard.options().dtype(at::kFloat));
+    each_piece(group_.rank(), [&](size_t i, int64_t begin, int64_t end, int64_t offset) {
+      if (parameters_[i].precision.quantized())
+        DeviceCodes(parameters_[i], device)
+            .find_amax(shard.narrow(0, offset, end - begin), begin, of_parameter(i, amax));
+    });
+  }
+  if (group_.size() > 1) amax = group_.all_reduce(amax, ReduceOp::kMax);
+  const NoCostScope free;
+  device_scales_ = at::empty_like(amax);
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    if (parameters_[i].precision.quantized())
+      DeviceCodes(parameters_[i], device).make_scales(of_parameter(i, amax), of_parameter(i, device_scales_));
+}
+
+at::Tensor ShardCodec::packed_by(const DeviceRounding& device, const at::Tensor& shard) const {
+  std::vector<at::Tensor> pieces;
+  each_piece(group_.rank(), [&](size_t i, int64_t begin, int64_t end, int64_t offset) {
+    const at::Tensor own = shard.narrow(0, offset, end - begin);
+    pieces.push_back(parameters_[i].precision.quantized()
+                         ? DeviceCodes(parameters_[i], device).coded(own, begin, of_parameter(i, device_scales_))
+                         : own.view(at::kByte));
+  });
+  return pieces.empty() ? at::empty({0}, shard.options().dtype(at::kByte)) : at::cat(pieces);
+}
+
+void ShardCodec::unpack_by(const DeviceRounding& device, const at::Tensor& bytes, const at::Tensor& whole) const {
+  std::vector<std::vector<at::Tensor>> pieces(parameters_.size());
+  int64_t next = 0;
+  for (int member = 0; member < group_.size(); ++member) {
+    each_piece(member, [&](size_t i, int64_t begin, int64_t end, int64_t) {
+      const int64_t count = (end - begin) * (parameters_[i].precision.quantized() ? 1 : whole.element_size());
+      pieces[i].push_back(bytes.narrow(0, next, count));
+      next += count;
+    });
+  }
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const CodedParameter& p = parameters_[i];
+    const at::Tensor own = at::cat(pieces[i]);  // new memory, aligned for any type
+    whole.narrow(0, p.offset, p.elements)
+        .copy_(p.precision.quantized() ? DeviceCodes(p, device).decoded(own, of_parameter(i, device_scales_))
+                                       : own.view(type_));
   }
 }
 

@@ -11,19 +11,11 @@
 #include <vector>
 
 #include "core/comm/communicator.h"
+#include "core/parallel/data/coded_parameter.h"
 #include "core/precision/block_scale.h"
-#include "core/precision/quantize.h"
+#include "core/precision/device_rounding.h"
 
 namespace ranklab {
-
-// One parameter [rows, cols] of the bucket. REQUIRES: its precision satisfies check_recipe()'s conditions for `gather`.
-struct CodedParameter {
-  int64_t offset = 0;  // index of its first element in the bucket
-  int64_t elements = 0;
-  int64_t cols = 1;
-  std::vector<int64_t> row_parts = {};  // rows of each fused matrix; scaling groups do not cross them
-  TensorPrecision precision = {};       // not quantized: its elements are sent unchanged
-};
 
 class ShardCodec {
  public:
@@ -45,6 +37,12 @@ class ShardCodec {
   // Visits runs of consecutive elements of a parameter that lie in one group.
   template <typename Visit>
   void each_run(size_t parameter, int64_t begin, int64_t end, const Visit& visit) const;
+  // On a GPU, by its kernels.
+  void agree_on(const DeviceRounding& device, const at::Tensor& shard);
+  at::Tensor packed_by(const DeviceRounding& device, const at::Tensor& shard) const;
+  void unpack_by(const DeviceRounding& device, const at::Tensor& bytes, const at::Tensor& whole) const;
+  at::Tensor of_parameter(size_t parameter, const at::Tensor& per_group) const;
+  // On a CPU.
   void find_amax(const float* numbers);  // the amax of each group, over this member's shard
   void write(const at::Tensor& shard, const float* numbers, std::byte* out) const;
   void read(const at::Tensor& bytes, const at::Tensor& whole) const;
@@ -58,6 +56,7 @@ class ShardCodec {
   size_t groups_ = 0;
   std::vector<float> amax_;
   std::vector<BlockScale> scales_;  // set by agree()
+  at::Tensor device_scales_;        // the same on a GPU, [groups]
 };
 
 }  // namespace ranklab

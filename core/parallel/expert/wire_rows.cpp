@@ -1,8 +1,9 @@
 #include "core/parallel/expert/wire_rows.h"
 
 #include "core/nn/custom_function.h"
-#include "core/nn/kernels/kernel_path.h"
+#include "core/parallel/quantized/device_operand.h"
 #include "core/parallel/quantized/operand_rounding.h"
+#include "core/parallel/quantized/packed_rows.h"
 #include "core/precision/scaled_matrix.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
@@ -20,16 +21,30 @@ struct RoundRows : CustomFunction<RoundRows> {
   static variable_list backward(AutogradContext*, const variable_list& grads) { return {grads[0], {}}; }
 };
 
-void write_packed(const at::Tensor& wide, const WireFormat& format, const at::Tensor& packed) {
+at::Tensor packed_tokens(const at::Tensor& tokens, const WireFormat& format) {
+  const int64_t count = tokens.size(0);
+  if (const DeviceRounding* device = rounding_of(tokens); device != nullptr && count > 0)
+    return packed_rows(tokens, format.precision, *device);
+  const PackedLayout layout = packed_layout(format.precision, Along::kColumns, count, format.columns);
+  at::Tensor packed = at::empty({count, layout.row_bytes()}, tokens.options().dtype(at::kByte));
+  const at::Tensor wide = tokens.to(at::kFloat).contiguous();
+  if (count == 0 || wide.is_meta()) return packed;
   auto* out = reinterpret_cast<std::byte*>(packed.mutable_data_ptr<uint8_t>());
-  pack_matrix({wide.const_data_ptr<float>(), wide.size(0), format.columns, format.columns}, format.precision,
-              Along::kColumns, nullptr, {out, static_cast<size_t>(packed.numel())});
+  pack_matrix({wide.const_data_ptr<float>(), count, format.columns, format.columns}, format.precision, Along::kColumns,
+              nullptr, {out, static_cast<size_t>(packed.numel())});
+  return packed;
 }
 
-void read_packed(const at::Tensor& packed, const WireFormat& format, const at::Tensor& token) {
+at::Tensor unpacked_tokens(const at::Tensor& bytes, const WireFormat& format) {
+  const int64_t count = bytes.size(0);
+  if (rounding_of(bytes) != nullptr && count > 0) return unpacked_rows(bytes, format.precision, format.columns);
+  at::Tensor tokens = at::empty({count, format.columns}, bytes.options().dtype(at::kFloat));
+  const at::Tensor packed = bytes.contiguous();
+  if (count == 0 || packed.is_meta()) return tokens;
   const auto* in = reinterpret_cast<const std::byte*>(packed.const_data_ptr<uint8_t>());
-  unpack_matrix({in, static_cast<size_t>(packed.numel())}, format.precision, Along::kColumns, token.size(0),
-                format.columns, 0, token.mutable_data_ptr<float>());
+  unpack_matrix({in, static_cast<size_t>(packed.numel())}, format.precision, Along::kColumns, count, format.columns, 0,
+                tokens.mutable_data_ptr<float>());
+  return tokens;
 }
 
 }  // namespace
@@ -45,15 +60,8 @@ at::Tensor row_bytes(const at::Tensor& rows_NW) {
 
 at::Tensor to_wire(const at::Tensor& rows_NW, const WireFormat& format) {
   const NoCostScope free;
-  const int64_t count = rows_NW.size(0), rest = rows_NW.size(1) - format.columns;
-  const PackedLayout layout = packed_layout(format.precision, Along::kColumns, count, format.columns);
-  const at::Device host = host_side(rows_NW);
-  at::Tensor packed = at::empty({count, layout.row_bytes()}, at::TensorOptions(at::kByte).device(host));
-  if (count > 0) {
-    const at::Tensor wide = rows_NW.narrow(1, 0, format.columns).to(host, at::kFloat).contiguous();
-    if (!wide.is_meta()) write_packed(wide, format, packed);
-  }
-  packed = packed.to(rows_NW.device());
+  const int64_t rest = rows_NW.size(1) - format.columns;
+  const at::Tensor packed = packed_tokens(rows_NW.narrow(1, 0, format.columns), format);
   return rest == 0 ? packed : at::cat({packed, row_bytes(rows_NW.narrow(1, format.columns, rest))}, 1);
 }
 
@@ -61,13 +69,7 @@ at::Tensor from_wire(const at::Tensor& bytes, const WireFormat& format, int64_t 
   const NoCostScope free;
   const int64_t count = bytes.size(0), rest = width - format.columns;
   const PackedLayout layout = packed_layout(format.precision, Along::kColumns, count, format.columns);
-  const at::Device host = host_side(bytes);
-  at::Tensor token = at::empty({count, format.columns}, at::TensorOptions(at::kFloat).device(host));
-  if (count > 0) {
-    const at::Tensor packed = bytes.narrow(1, 0, layout.row_bytes()).to(host).contiguous();
-    if (!packed.is_meta()) read_packed(packed, format, token);
-  }
-  token = token.to(bytes.device());
+  const at::Tensor token = unpacked_tokens(bytes.narrow(1, 0, layout.row_bytes()), format);
   if (rest == 0) return token.to(type);
   const at::Tensor others =
       bytes.narrow(1, layout.row_bytes(), bytes.size(1) - layout.row_bytes()).clone(at::MemoryFormat::Contiguous);

@@ -11,10 +11,6 @@
 namespace ranklab {
 namespace {
 
-at::ScalarType code_type(const NumberFormat& format) {
-  return &format == e5m2() ? at::kFloat8_e5m2 : at::kFloat8_e4m3fn;
-}
-
 bool has_peers(const Communicator* group) { return group != nullptr && group->size() > 1; }
 
 void agree(at::Tensor& amax, Communicator* group) {
@@ -263,6 +259,10 @@ class DeviceRounder {
 const DeviceRounding* rounding_of(const at::Tensor& x) {
   if (x.is_meta()) return nullptr;
   return device_rounding(x.is_cpu() ? RoundedTensors::kHost : RoundedTensors::kGpu);
+}
+
+at::ScalarType code_type(const NumberFormat& format) {
+  return &format == e5m2() ? at::kFloat8_e5m2 : at::kFloat8_e4m3fn;
 }
 
 RoundedOperand round_on_device(const at::Tensor& matrix, const OperandRounding& how, const DeviceRounding& device) {

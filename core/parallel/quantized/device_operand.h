@@ -13,6 +13,9 @@ namespace ranklab {
 // Bits of the codes that a quantized product takes (float8).
 constexpr int kCodeBits = 8;
 
+// The type of tensors of 8-bit codes.
+at::ScalarType code_type(const NumberFormat& format);
+
 // The kernels that round tensors like x; null: the host's loops are used (operand_rounding.h).
 const DeviceRounding* rounding_of(const at::Tensor& x);
 

@@ -4,29 +4,17 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 
 #include "core/base/text.h"
 #include "core/precision/recipe.h"
 #include "core/sim/aten.h"
+#include "tests/cuda/stand_in/gpu_config.h"
 #include "tests/cuda/stand_in/host_waits.h"
-#include "tests/cuda/stand_in/world.h"
 #include "tests/support/expect_training.h"
-#include "tests/support/model_variants.h"
-#include "tests/support/small_config.h"
 
 namespace ranklab::stand_in {
 namespace {
-
-RecordOptions on_gpus() {
-  return {.make_world = [](int size) { return std::make_unique<ThreadsOverNccl>(size, CudaWorldOptions{}); }};
-}
-
-TrainConfig gpu_config() {
-  TrainConfig config = small_config();
-  config.backend = "cuda";
-  config.trace = false;
-  return config;
-}
 
 std::string shown(const WaitCounts& counts) {
   std::string text;
@@ -81,12 +69,16 @@ struct WaitRow {
   const char* waits = "copy to the GPU 3, copy to the host 1, item() 2";
 };
 
-void variant(TrainConfig& c, const char* name) { variant_named(name).change(c.model); }
-
 const WaitRow kWaits[] = {
     {"dense", [](TrainConfig&) {}},
     {"fp64", [](TrainConfig& c) { c.params_dtype = "fp64", c.bf16 = false; }},
     {"dropout", [](TrainConfig& c) { c.model.dropout = c.model.attention_dropout = 0.1; }},
+    {"dropout, each of two ranks with half of the positions",
+     [](TrainConfig& c) {
+       c.model.dropout = c.model.attention_dropout = 0.1;
+       c.parallel = {.world = 2, .cp = 2};
+     },
+     "copy to the GPU 6, copy to the host 2, item() 4"},
     {"recomputation", [](TrainConfig& c) { c.recompute_granularity = "full"; }},
     {"clipped gradients", [](TrainConfig& c) { c.clip_grad = 1; }},
     {"clipped heads",
@@ -220,6 +212,22 @@ TEST(GpuSteps, ExpertsAreCountedAsOnTheHost) {
   }
 }
 
+TEST(GpuSteps, InterleavedMicrobatchesHaveTheBitsOfOthers) {
+  for (const char* schedule : {"1f1b", "dualpipe-v"}) {
+    SCOPED_TRACE(schedule);
+    TrainConfig config = gpu_config();
+    variant(config, "deepseek_experts");
+    config.model.num_layers = 4;
+    config.params_dtype = "fp32", config.bf16 = true;
+    config.parallel = {.world = 4, .pp = 2, .ep = 2};
+    config.pipeline_schedule = schedule;
+    config.num_microbatches = 4;
+    const TrainingRecord want = record_training(config, on_gpus());
+    config.overlap_moe = true;
+    expect_same_training(record_training(config, on_gpus()), want, kSameBits);
+  }
+}
+
 // With the attention kernels of GPUs: the memory-efficient one in fp32, flash attention and cuDNN's in 16 bits.
 TEST(GpuSteps, EveryAttentionKernelComputesWhatTheHostDoes) {
   for (const char* name : {"llama_gqa", "some_windows", "gemma2", "latent", "latent_with_all", "chunks", "delta_net",
@@ -259,6 +267,57 @@ TEST(GpuSteps, EveryRecipeComputesWhatTheHostDoes) {
   }
 }
 
+int64_t bytes_of(const TrainingRecord& record, Verb verb, Purpose purpose) {
+  int64_t bytes = 0;
+  for (const RankTrace& trace : record.traces)
+    for (const auto& event : trace.events)
+      if (event.kind == EventKind::kCollective && event.verb == verb && event.purpose == purpose)
+        bytes += event.logical_bytes;
+  return bytes;
+}
+
+// Something that is sent in few bits if `sent` says so: packed and unpacked by the GPU, whose host waits for nothing
+// more, to as many bytes as on the host.
+void expect_packed_on_the_gpu(TrainConfig config, std::optional<bool> PrecisionConfig::*sent, Verb verb,
+                              Purpose purpose) {
+  config.params_dtype = "fp32", config.bf16 = true;
+  config.precision.sums = "fp32";
+  config.precision.*sent = false;
+  const std::string waits = waits_of_step(config);
+  config.precision.*sent = true;
+  EXPECT_EQ(waits_of_step(config), waits);
+  config.train_iters = 1;
+  config.trace = true;
+  const TrainingRecord got = record_training(config, on_gpus());
+  config.backend = "cpu_sim";
+  const TrainingRecord want = record_training(config);
+  expect_curves_near(got, want, 3e-3, 3e-2);
+  EXPECT_EQ(bytes_of(got, verb, purpose), bytes_of(want, verb, purpose));
+}
+
+TEST(GpuSteps, TokensTravelInFewBits) {
+  for (const PrecisionRecipe& recipe : precision_recipes()) {
+    if (!recipe.dispatch.quantized()) continue;
+    SCOPED_TRACE(recipe.name);
+    TrainConfig config = gpu_config();
+    variant(config, "deepseek_experts");
+    config.parallel = {.world = 2, .ep = 2};
+    config.precision.recipe = recipe.name;
+    expect_packed_on_the_gpu(config, &PrecisionConfig::dispatch, Verb::kAllToAll, Purpose::kDispatch);
+  }
+}
+
+TEST(GpuSteps, WeightsAreGatheredInFewBits) {
+  for (const char* recipe : {"deepseek_v3", "fp8_current", "fp8_rowwise", "mxfp8"}) {
+    SCOPED_TRACE(recipe);
+    TrainConfig config = gpu_config();
+    config.parallel.world = 2;
+    config.zero_stage = 3;
+    config.precision.recipe = recipe;
+    expect_packed_on_the_gpu(config, &PrecisionConfig::param_gather, Verb::kAllGather, Purpose::kOther);
+  }
+}
+
 // Simulated ranks that share a GPU: the clock is of the simulated machine, whatever runs a step here.
 TEST(GpuSteps, RankThreadsTakeTheTimesOfTheHost) {
   for (const char* name : {"llama_gqa", "delta_net", "output_gate", "gemma2", "latent_with_all", "chunks",
@@ -286,90 +345,6 @@ TEST(GpuSteps, RankThreadsTakeTheTimesOfTheHost) {
       for (size_t i = 0; i < want.steps.size(); ++i)
         EXPECT_NEAR(got.steps[i].virtual_step_ms, want.steps[i].virtual_step_ms, apart) << "step " << i;
     }
-  }
-}
-
-// Passes that are recorded and replayed, but for what a row changes in fp64: three steps of two microbatches.
-struct GraphRow {
-  const char* name;
-  void (*change)(TrainConfig&) = [](TrainConfig&) {};
-};
-
-const GraphRow kGraphs[] = {
-    {"dense"},
-    {"bf16, recomputation",
-     [](TrainConfig& c) {
-       c.params_dtype = "fp32", c.bf16 = true;
-       c.recompute_granularity = "full";
-     }},
-    {"fp16, dropout",
-     [](TrainConfig& c) {
-       c.params_dtype = "fp32", c.precision.fp16 = true;
-       c.model.dropout = c.model.attention_dropout = 0.2;
-     }},
-    {"tp 2, dp 2", [](TrainConfig& c) { c.parallel = {.world = 4, .tp = 2}, c.sequence_parallel = true; }},
-    {"tp 2, overlapped",
-     [](TrainConfig& c) { c.parallel = {.world = 2, .tp = 2}, c.sequence_parallel = c.tp_comm_overlap = true; }},
-    {"clipped heads",
-     [](TrainConfig& c) {
-       c.params_dtype = "fp32", c.bf16 = true;
-       c.qk_clip = true, c.qk_clip_threshold = 0.5;
-     }},
-    {"linear attention",
-     [](TrainConfig& c) {
-       c.params_dtype = "fp32", c.bf16 = true;
-       variant(c, "delta_net");
-     }},
-    {"gated outputs", [](TrainConfig& c) { variant(c, "output_gate"); }},
-    {"windows, bounded logits", [](TrainConfig& c) { variant(c, "gemma2"); }},
-    {"chunks", [](TrainConfig& c) { variant(c, "chunks"); }},
-    {"latent attention, sinks",
-     [](TrainConfig& c) {
-       variant(c, "latent_with_all");
-       c.model.norm = NormKind::kRmsNorm;  // the host's layer norm adds in an order that depends on its threads
-       c.model.add_bias = false;
-     }},
-    {"experts, two losses, biases",
-     [](TrainConfig& c) {
-       variant(c, "deepseek_experts");
-       c.model.moe.capacity_factor = 1;
-       c.model.moe.z_loss_coeff = 0.01;
-       c.parallel = {.world = 2, .ep = 2};
-       c.pad_experts = true;
-     }},
-    {"experts beside other work",
-     [](TrainConfig& c) {
-       variant(c, "deepseek_experts");
-       c.model.moe.capacity_factor = 1.25;
-       c.parallel = {.world = 4, .tp = 2, .ep = 4};
-       c.sequence_parallel = c.tp_comm_overlap = true;
-       c.pad_experts = c.overlap_shared_experts = c.delay_weight_grads = true;
-       c.zero_stage = 2;
-     }},
-    {"split experts, fp16",
-     [](TrainConfig& c) {
-       variant(c, "capacity");
-       c.params_dtype = "fp32", c.precision.fp16 = true;
-       c.parallel = {.world = 4, .tp = 2, .ep = 2, .etp = 2}, c.sequence_parallel = true;
-       c.pad_experts = true;
-     }},
-    {"each microbatch reduced",
-     [](TrainConfig& c) {
-       c.parallel.world = c.zero_stage = 2;
-       c.grad_sync = GradSync::kMicrobatch;
-     }},
-};
-
-TEST(GpuSteps, RecordedPassesHaveTheBitsOfOthers) {
-  for (const GraphRow& row : kGraphs) {
-    SCOPED_TRACE(row.name);
-    TrainConfig config = gpu_config();
-    config.num_microbatches = 2;
-    config.train_iters = 3;
-    row.change(config);
-    const TrainingRecord want = record_training(config, on_gpus());
-    config.cuda_graph = true;
-    expect_same_training(record_training(config, on_gpus()), want, kSameBits);
   }
 }
 
