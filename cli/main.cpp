@@ -23,6 +23,12 @@
 #include "core/base/named_rows.h"
 #include "core/base/text.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+// The program and its modules link the same static libraries, so each has its own copy of their constants.
+extern "C" const char* __asan_default_options();
+extern "C" const char* __asan_default_options() { return "detect_odr_violation=0"; }
+#endif
+
 namespace ranklab {
 namespace {
 
