@@ -142,7 +142,7 @@ Row PairCover::random_row_with(const FeaturePair& pair) {
   return row;
 }
 
-void PairCover::cover(const FeaturePair& pair) {
+void PairCover::cover(FeaturePair pair) {
   Row best;
   size_t most = 0;
   for (int i = 0; i < kTries || (most == 0 && i < kTriesBeforeRefused); ++i) {

@@ -49,7 +49,7 @@ class PairCover {
  private:
   void add_missing(size_t f, size_t g);
   Row random_row_with(const FeaturePair& pair);
-  void cover(const FeaturePair& pair);
+  void cover(FeaturePair pair);  // a copy, because it erases the pair from missing_
 
   const FeatureSpace& space_;
   RandomStream random_{7, RandomPurpose::kTest, "rows", 0};
