@@ -8,29 +8,29 @@
 namespace ranklab {
 namespace {
 
-TEST(OverlapPlan, TensorParallelPieces) {
+// In bf16, microbatches of one sequence.
+TrainConfig large_run(const char* preset, const ParallelDims& dims, int64_t sequences) {
   TrainConfig c;
-  c.model = model_preset("llama_70b");
-  c.parallel = {.world = 64, .tp = 8, .pp = 4};
+  c.model = model_preset(preset);
+  c.parallel = dims;
   c.micro_batch_size = 1;
-  c.global_batch_size = 32;
+  c.global_batch_size = sequences;
   c.bf16 = true;
   c.efficiency = Efficiency::kMeasured;
+  return c;
+}
+
+TEST(OverlapPlan, TensorParallelPieces) {
+  TrainConfig c = large_run("llama_70b", {.world = 64, .tp = 8, .pp = 4}, 32);
   EXPECT_EQ(planned_step_ms(c), 4530);
   c.tp_comm_overlap = true;
   EXPECT_EQ(planned_step_ms(c), 4185);
 }
 
 TEST(OverlapPlan, PairsOfMicrobatchesInAPipeline) {
-  TrainConfig c;
-  c.model = model_preset("deepseek_v3");
-  c.parallel = {.world = 2048, .pp = 16, .ep = 64};
+  TrainConfig c = large_run("deepseek_v3", {.world = 2048, .pp = 16, .ep = 64}, 3840);
   c.zero_stage = 1;
-  c.micro_batch_size = 1;
-  c.global_batch_size = 3840;
-  c.bf16 = true;
   c.recompute_granularity = "full";
-  c.efficiency = Efficiency::kMeasured;
   EXPECT_EQ(planned_step_ms(c), 20006);
   c.overlap_moe = true;
   EXPECT_EQ(planned_step_ms(c), 17259);

@@ -2,8 +2,7 @@
 // mask does not depend on the layout: the pair (global sample, global head, query, key) of a layer draws its own number
 // from a counter-based stream (core/base/numbers/philox.h), so data, tensor, sequence and context parallelism,
 // pipelines and recomputation all drop the same pairs. Cost: about 5 ns per pair on a CPU; GPUs draw the numbers
-// themselves (core/nn/device_random.h). Memory: the mask of a block. Thread rule: its
-// rank's thread.
+// themselves (core/nn/device_random.h). Memory: the mask of a block. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

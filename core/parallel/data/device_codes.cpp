@@ -13,18 +13,6 @@ at::Tensor as_kernels_read(const at::Tensor& numbers) {
   return numbers.scalar_type() == at::kBFloat16 ? numbers : numbers.to(at::kFloat);
 }
 
-// The scales of a part's groups, one for each of its elements; a single one for a part that is one group.
-at::Tensor by_element(const at::Tensor& scales, const CodedPart& part) {
-  if (part.group_count() == 1) return scales;
-  const int64_t grid_rows = part.grid_rows(), grid_cols = part.grid_cols();
-  const auto [height, width] = part.groups;
-  return scales.view({grid_rows, 1, grid_cols, 1})
-      .expand({grid_rows, height, grid_cols, width})
-      .reshape({grid_rows * height, grid_cols * width})
-      .narrow(0, 0, part.rows)
-      .narrow(1, 0, part.cols);
-}
-
 }  // namespace
 
 // Whole rows of groups of a part, of which a shard has the elements [skipped, skipped + count); zeros elsewhere.
@@ -112,7 +100,7 @@ at::Tensor DeviceCodes::decoded(const at::Tensor& codes, const at::Tensor& scale
   for (const CodedPart& part : parts_)
     numbers.narrow(0, part.begin, part.rows * part.cols)
         .view({part.rows, part.cols})
-        .mul_(by_element(scales.narrow(0, part.first_group, part.group_count()), part));
+        .mul_(scales_for(scales.narrow(0, part.first_group, part.group_count()), part.groups, part.rows, part.cols));
   return numbers;
 }
 

@@ -277,11 +277,8 @@ bool codes_fit(const OperandRounding& how, int capability) {
          p.rounding == Rounding::kNearest && how.row_parts.size() <= 1 && how.col_parts.size() <= 1;
 }
 
-at::Tensor values_of(const RoundedOperand& operand) {
-  if (!operand.codes.defined()) return operand.values;
-  const OperandPiece& whole = operand.pieces.at(0);
-  at::Tensor scales =
-      operand.device_scales.reshape({whole.groups.grid_rows(whole.rows), whole.groups.grid_cols(whole.cols)});
+at::Tensor scales_for(const at::Tensor& of_groups, const GroupShape& groups, int64_t rows, int64_t cols) {
+  at::Tensor scales = of_groups.reshape({groups.grid_rows(rows), groups.grid_cols(cols)});
   // Expands scales to one per element, unless a group is one element or the whole dimension.
   const auto repeat = [&](int64_t dim, int64_t length, int64_t group) {
     if (group == 1 || group >= length) return;
@@ -289,8 +286,15 @@ at::Tensor values_of(const RoundedOperand& operand) {
     sizes.insert(sizes.begin() + dim + 1, group);
     scales = scales.unsqueeze(dim + 1).expand(sizes).flatten(dim, dim + 1).narrow(dim, 0, length);
   };
-  repeat(0, whole.rows, whole.groups.height);
-  repeat(1, whole.cols, whole.groups.width);
+  repeat(0, rows, groups.height);
+  repeat(1, cols, groups.width);
+  return scales;
+}
+
+at::Tensor values_of(const RoundedOperand& operand) {
+  if (!operand.codes.defined()) return operand.values;
+  const OperandPiece& whole = operand.pieces.at(0);
+  const at::Tensor scales = scales_for(operand.device_scales, whole.groups, whole.rows, whole.cols);
   const at::Tensor numbers = operand.codes.to(at::kFloat);
   return (operand.k_first() ? numbers.t() : numbers) * scales;
 }

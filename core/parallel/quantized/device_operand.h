@@ -31,6 +31,9 @@ void charge_rounding(const at::Tensor& matrix, const OperandRounding& how, const
 // per square of 128. `capability`: the GPU's compute capability.
 bool codes_fit(const OperandRounding& how, int capability);
 
+// The scales [groups] of a matrix [rows, cols], in a shape that broadcasts to it.
+at::Tensor scales_for(const at::Tensor& of_groups, const GroupShape& groups, int64_t rows, int64_t cols);
+
 // The operand's values, fp32 [R, C], dequantized if it has codes.
 at::Tensor values_of(const RoundedOperand& operand);
 

@@ -16,13 +16,6 @@ constexpr int kExponentShift = kFloatMantissaBits;
 constexpr int kSmallestScaleBits = 1 << (kExponentShift - 1);  // 2^-127, an fp32 subnormal
 constexpr int kNibble = 4, kNibbleSign = 8, kNibbleMask = 7;
 
-// One scale per group [N, G] -> one per number [N, C].
-at::Tensor by_number(const at::Tensor& scales, const TensorPrecision& precision, int64_t columns) {
-  const int64_t rows = scales.size(0), groups = scales.size(1);
-  const int64_t width = group_shape(precision, Along::kColumns, rows, columns).width;
-  return scales.unsqueeze(-1).expand({rows, groups, width}).reshape({rows, groups * width}).narrow(1, 0, columns);
-}
-
 // A power of two as its exponent, one byte; NaN as 255.
 at::Tensor e8m0_of(const at::Tensor& scales) {
   return scales.view(at::kInt).bitwise_right_shift(kExponentShift).to(at::kByte);
@@ -63,9 +56,10 @@ bool fills_bytes(const TensorPrecision& precision) { return precision.format->bi
 at::Tensor packed_rows(const at::Tensor& rows_NC, const TensorPrecision& precision, const DeviceRounding& device) {
   const NoCostScope free;
   const int64_t rows = rows_NC.size(0), columns = rows_NC.size(1);
+  const GroupShape groups = group_shape(precision, Along::kColumns, rows, columns);
   const RoundedOperand rounded = round_on_device(rows_NC, {.precision = precision}, device);
   const at::Tensor scales = rounded.device_scales.view({rows, -1});
-  const at::Tensor units = values_of(rounded) / by_number(scales, precision, columns);
+  const at::Tensor units = values_of(rounded) / scales_for(scales, groups, rows, columns);
   const at::Tensor codes =
       fills_bytes(precision) ? units.to(code_type(*precision.format)).view(at::kByte) : paired(e2m1_of(units));
   return at::cat({codes, e8m0_of(scales)}, 1);
@@ -73,12 +67,14 @@ at::Tensor packed_rows(const at::Tensor& rows_NC, const TensorPrecision& precisi
 
 at::Tensor unpacked_rows(const at::Tensor& bytes_NW, const TensorPrecision& precision, int64_t columns) {
   const NoCostScope free;
-  const PackedLayout layout = packed_layout(precision, Along::kColumns, bytes_NW.size(0), columns);
+  const int64_t rows = bytes_NW.size(0);
+  const GroupShape groups = group_shape(precision, Along::kColumns, rows, columns);
+  const PackedLayout layout = packed_layout(precision, Along::kColumns, rows, columns);
   const at::Tensor codes = bytes_NW.narrow(1, 0, layout.code_bytes);
   const at::Tensor scales = scales_of(bytes_NW.narrow(1, layout.code_bytes, layout.row_scale_bytes));
   const at::Tensor units = fills_bytes(precision) ? codes.contiguous().view(code_type(*precision.format)).to(at::kFloat)
                                                   : numbers_of_e2m1(parted(codes, columns));
-  return units * by_number(scales, precision, columns);
+  return units * scales_for(scales, groups, rows, columns);
 }
 
 }  // namespace ranklab
