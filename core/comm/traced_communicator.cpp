@@ -12,6 +12,7 @@
 #include "core/base/text.h"
 #include "core/comm/call_check.h"
 #include "core/comm/call_timing.h"
+#include "core/comm/call_watch.h"
 #include "core/comm/purpose.h"
 #include "core/comm/traced_peer_memory.h"
 #include "core/sim/op_cost.h"
@@ -23,6 +24,7 @@ namespace ranklab {
 namespace {
 
 struct Lane;
+class RepeatableRecord;
 
 // One call, from posting until its times are known.
 struct Record {
@@ -36,6 +38,8 @@ struct Record {
   int message_from = -1;  // group ranks of a message's ends; -1 for a collective
   int message_to = -1;
   bool resolved = false;
+  bool traced = true;                            // false: a repeated call whose event is not recorded
+  std::shared_ptr<RepeatableRecord> repeatable;  // gets a copy when the times are known; null: nobody repeats the call
 };
 using RecordPtr = std::shared_ptr<Record>;
 
@@ -103,6 +107,8 @@ class TracedCommunicator final : public Communicator,
   void at_boundary(BoundaryKind kind, Verb verb, int peer, int tag, TypeChange types = {});
   // Moves the compute stream to the end of the call, and records the event.
   void resume_after(Record& record);
+  // A call like `like`, posted now. REQUIRES: all calls on its lane are resolved.
+  RecordPtr repeated(const Record& like, bool traced);
   // Records that the run failed while the rank was in this call. Only the mark of the failure follows in its trace
   // (failed_event.h).
   void record_unfinished(const Event& call);
@@ -117,6 +123,8 @@ class TracedCommunicator final : public Communicator,
   // Fills in what the call is charged for; for an uneven all_to_all, the bytes in its busier direction.
   void charge(Record& record, Call& call) const;
   void set_times(Record& record);
+  // A call that all members have posted by `matched_ns` follows the lane's last one.
+  static void take_lane(Record& record, int64_t matched_ns);
   void record_later(Record& record, const OffersTiming& work);
   void record_event(const Event& event, std::vector<double> sent_bytes);
 
@@ -126,6 +134,44 @@ class TracedCommunicator final : public Communicator,
   std::unique_ptr<LinkCost> cost_;
   std::map<std::tuple<int, int, int>, Lane> lanes_;
   std::deque<Unsettled> unsettled_;
+};
+
+class RepeatedWork final : public Work {
+ public:
+  RepeatedWork(std::shared_ptr<TracedCommunicator> comm, RecordPtr record)
+      : comm_(std::move(comm)), record_(std::move(record)) {}
+
+  at::Tensor wait() override {
+    if (!std::exchange(waited_, true)) comm_->resume_after(*record_);
+    return {};
+  }
+  bool is_completed() const override { return true; }
+  CallTimes times() const override { return {}; }
+
+ private:
+  std::shared_ptr<TracedCommunicator> comm_;
+  RecordPtr record_;
+  bool waited_ = false;
+};
+
+class RepeatableRecord final : public RepeatableCall {
+ public:
+  RepeatableRecord(TracedCommunicator& comm, Lane& lane) : comm_(comm), lane_(lane) {}
+
+  void copy(const Record& resolved) {
+    record_ = resolved;
+    record_.inner.reset();
+    record_.repeatable.reset();
+  }
+  WorkPtr repeat(bool traced) override {
+    if (!lane_.pending.empty()) comm_.resolve(lane_.pending.back());
+    return std::make_shared<RepeatedWork>(comm_.shared_from_this(), comm_.repeated(record_, traced));
+  }
+
+ private:
+  TracedCommunicator& comm_;
+  Lane& lane_;
+  Record record_;
 };
 
 class TracedWork final : public Work {
@@ -144,14 +190,21 @@ class TracedWork final : public Work {
       throw;
     }
     comm_->resolve(record_);
-    if (!waited_) comm_->resume_after(*record_);
-    waited_ = true;
+    if (!std::exchange(waited_, true)) resume();
     return output;
   }
   bool is_completed() const override { return record_->inner->is_completed(); }
   CallTimes times() const override { return record_->inner->times(); }
 
  private:
+  void resume() {
+    CallWatch* const watch = call_watch_of_thread;
+    if (watch == nullptr) return comm_->resume_after(*record_);
+    watch->waits(*this);
+    comm_->resume_after(*record_);
+    watch->waited(*this);
+  }
+
   std::shared_ptr<TracedCommunicator> comm_;
   RecordPtr record_;
   bool waited_ = false;
@@ -211,7 +264,12 @@ WorkPtr TracedCommunicator::post(Call call) {
     throw;
   }
   record->lane->pending.push_back(record);
-  return std::make_shared<TracedWork>(shared_from_this(), std::move(record));
+  auto work = std::make_shared<TracedWork>(shared_from_this(), record);
+  if (call_watch_of_thread != nullptr) {
+    record->repeatable = std::make_shared<RepeatableRecord>(*this, *record->lane);
+    call_watch_of_thread->posted(*work, group().axis, record->repeatable);
+  }
+  return work;
 }
 
 void TracedCommunicator::record_unfinished(const Event& call) {
@@ -254,14 +312,28 @@ void TracedCommunicator::set_times(Record& record) {
                                           : cost_->message(record.message_from, record.message_to, times.matched_bytes);
     event.algorithm_bytes = event.verb == Verb::kAllToAll ? record.away_bytes : record.cost.algorithm_bytes;
   }
-  if (clock_ != nullptr) {
-    event.virtual_matched_ns = times.matched_virtual_ns;
-    event.virtual_begin_ns = std::max(times.matched_virtual_ns, record.lane->free_ns);
-    event.virtual_first_byte_ns = event.virtual_begin_ns + record.cost.latency_ns;
-    event.virtual_end_ns = event.virtual_begin_ns + record.cost.total_ns;
-    record.lane->free_ns = event.virtual_end_ns;
-  }
+  if (clock_ != nullptr) take_lane(record, times.matched_virtual_ns);
   record.resolved = true;
+  if (record.repeatable) record.repeatable->copy(record);
+}
+
+void TracedCommunicator::take_lane(Record& record, int64_t matched_ns) {
+  Event& event = record.event;
+  event.virtual_matched_ns = matched_ns;
+  event.virtual_begin_ns = std::max(matched_ns, record.lane->free_ns);
+  event.virtual_first_byte_ns = event.virtual_begin_ns + record.cost.latency_ns;
+  event.virtual_end_ns = event.virtual_begin_ns + record.cost.total_ns;
+  record.lane->free_ns = event.virtual_end_ns;
+}
+
+RecordPtr TracedCommunicator::repeated(const Record& like, bool traced) {
+  auto record = std::make_shared<Record>(like);
+  record->traced = traced;
+  if (tracer_ != nullptr) record->event.microbatch = tracer_->microbatch();
+  if (clock_ == nullptr) return record;
+  record->event.virtual_posted_ns = clock_->now_ns();
+  take_lane(*record, clock_->now_ns() + like.event.virtual_matched_ns - like.event.virtual_posted_ns);
+  return record;
 }
 
 void TracedCommunicator::resolve(const RecordPtr& record) {
@@ -281,7 +353,7 @@ void TracedCommunicator::resume_after(Record& record) {
     record.event.virtual_exposed_ns = lost.exposed_ns;
     record.event.virtual_peer_wait_ns = lost.peer_wait_ns;
   }
-  if (tracer_ == nullptr) return;
+  if (tracer_ == nullptr || !record.traced) return;
   if (const auto* later = dynamic_cast<const OffersTiming*>(record.inner.get())) return record_later(record, *later);
   record_event(record.event, std::move(record.sent_bytes));
 }

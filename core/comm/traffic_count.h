@@ -32,7 +32,7 @@ struct TrafficCount {
   // gateway of its own node.
   int64_t to_own_node = 0;
 
-  // Adds events of a rank. Axes of size one are ignored.
+  // Adds events of a rank, whose trace names its groups. Axes of size one are ignored.
   void add(std::span<const Event> events, const RankTrace& trace, const DeviceMesh& mesh, int gpus_per_node);
   void add(const TrafficCount& other);
 };

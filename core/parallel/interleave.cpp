@@ -23,6 +23,7 @@ struct Pair {
 };
 
 thread_local Pair* t_pair = nullptr;
+thread_local TurnWatch* t_watch = nullptr;
 
 // A piece with its own copy of thread-local state: whether gradients are recorded (in forward, not in backward), and
 // whether it recomputes activations.
@@ -82,11 +83,20 @@ void interleave(const std::function<void()>& first, const std::function<void()>&
 
 bool is_interleaved() { return t_pair != nullptr; }
 
+TurnWatch* exchange_turn_watch(TurnWatch* watch) { return std::exchange(t_watch, watch); }
+
+void take_turns() {
+  if (t_pair == nullptr) return;
+  TurnWatch* const own = std::exchange(t_watch, nullptr);
+  if (own != nullptr) own->suspended();
+  Fiber::suspend();
+  t_watch = own;
+  if (own != nullptr) own->resumed();
+  if (t_pair->failed) throw Stopped();
+}
+
 at::Tensor await_in_turns(const WorkPtr& work) {
-  if (t_pair != nullptr) {
-    Fiber::suspend();
-    if (t_pair->failed) throw Stopped();
-  }
+  take_turns();
   return work->wait();
 }
 

@@ -19,9 +19,21 @@ struct InterleaveHooks {
 // Runs both to completion, starting with the first. If one throws, the other is stopped at its next switch; rethrows.
 void interleave(const std::function<void()>& first, const std::function<void()>& second, const InterleaveHooks& hooks);
 
+// Sees when the piece in which it was set stops and continues. Each piece has its own.
+class TurnWatch {
+ public:
+  virtual ~TurnWatch() = default;
+  virtual void suspended() = 0;
+  virtual void resumed() = 0;
+};
+// Sets the watch of the piece that runs, or of this thread if none does; RETURNS: the previous one. Null: none.
+TurnWatch* exchange_turn_watch(TurnWatch* watch);
+
 // Whether this thread is running interleaved pieces; if so, transfers should be posted asynchronously and awaited with
 // await_in_turns().
 bool is_interleaved();
+// Lets the other piece run, until it does the same or ends. Returns at once where pieces are not interleaved.
+void take_turns();
 // Switches to the other piece, then waits for the transfer.
 at::Tensor await_in_turns(const WorkPtr& work);
 

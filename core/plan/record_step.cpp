@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/plan/pass_memo.h"
+#include "core/plan/cost_probe.h"
 #include "core/plan/replay.h"
 #include "core/runtime/before_step.h"
 #include "core/runtime/engine.h"
@@ -72,7 +72,7 @@ bool has_steady_offsets(const StepRecord& record) {
 // What the ranks' threads measure, by global rank.
 struct Notes {
   std::mutex mutex;
-  std::map<int, PassProbe> steps;
+  std::map<int, CostProbe> steps;
   std::map<int, RankRecord> ranks;
 };
 
@@ -97,7 +97,7 @@ double pieces_us_of(const std::vector<GradBucket>& buckets, const RunPlan& plan)
 void note_end(StepContext& c, Notes& notes) {
   const std::lock_guard lock(notes.mutex);
   const int global_rank = c.ctx.global_rank();
-  const PassMemo step = notes.steps.at(global_rank).end();
+  const CostMemo step = notes.steps.at(global_rank).end();
   const PassReport& passes = passes_of(c.model);
   RankRecord& rank = notes.ranks[global_rank];
   rank = {.global_rank = global_rank,

@@ -6,30 +6,45 @@
 namespace ranklab {
 namespace {
 
-// Selects the passes of one kind that are recorded: the first, the second (which is repeated), and the last.
-void add_ends(const std::vector<int>& order, std::set<int>& run) {
-  if (order.empty()) return;
-  run.insert(order.front());
-  run.insert(order[std::min<size_t>(1, order.size() - 1)]);
-  run.insert(order.back());
+// A stage's passes of one kind, in schedule order; those that share their time with another pass are not like others.
+struct Order {
+  std::vector<int> all, alone, paired;
+
+  void add(int microbatch, bool with_another) {
+    all.push_back(microbatch);
+    (with_another ? paired : alone).push_back(microbatch);
+  }
+};
+
+// Selects the passes of one kind that are recorded: the first, the second (which is repeated), and the last; and the
+// first that is to be repeated of those that come later because they are paired, or because they are not.
+void add_ends(const Order& order, std::set<int>& run) {
+  if (order.all.empty()) return;
+  run.insert(order.all.front());
+  run.insert(order.all.back());
+  for (const std::vector<int>* passes : {&order.alone, &order.paired}) {
+    const auto first = std::ranges::find_if(*passes, [&](int microbatch) { return microbatch != order.all.front(); });
+    if (first != passes->end()) run.insert(*first);
+  }
 }
 
 }  // namespace
 
-RepeatedPasses::RepeatedPasses(const Schedule& schedule, int pp_rank, bool all) {
+RepeatedPasses::RepeatedPasses(const Schedule& schedule, int pp_rank, bool pairs, bool all) {
   size_t most = 0;
   for (const int stage : schedule.stages_of(pp_rank)) {
-    std::map<ActionKind, std::vector<int>> order;
+    std::map<ActionKind, Order> orders;
     for (const Action& a : schedule.ranks[static_cast<size_t>(pp_rank)]) {
-      if (a.has_forward() && a.stage == stage) order[ActionKind::kF].push_back(a.microbatch);
+      const bool paired = pairs && a.kind == ActionKind::kFBW;
+      if (a.has_forward() && a.stage == stage) orders[ActionKind::kF].add(a.microbatch, paired);
       if (a.has_input_grad() && a.backward_stage() == stage)
-        order[a.has_weight_grad() ? ActionKind::kBW : ActionKind::kB].push_back(a.backward_microbatch());
-      if (a.kind == ActionKind::kW && a.stage == stage) order[ActionKind::kW].push_back(a.microbatch);
+        orders[a.has_weight_grad() ? ActionKind::kBW : ActionKind::kB].add(a.backward_microbatch(), paired);
+      if (a.kind == ActionKind::kW && a.stage == stage) orders[ActionKind::kW].add(a.microbatch, false);
     }
-    Stage& own = stages_.emplace_back(Stage{.forwards = order[ActionKind::kF], .run = {}});
-    for (const auto& [kind, passes] : order) {
-      add_ends(passes, own.run);
-      if (all) own.run.insert(passes.begin(), passes.end());
+    Stage& own = stages_.emplace_back(Stage{.forwards = orders[ActionKind::kF].all, .run = {}});
+    for (const auto& [kind, order] : orders) {
+      add_ends(order, own.run);
+      if (all) own.run.insert(order.all.begin(), order.all.end());
     }
     most = std::max(most, own.run.size());
   }

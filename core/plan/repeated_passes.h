@@ -1,6 +1,6 @@
 // Which microbatches of a schedule a recorded rank really runs: for each stage the first (which produces the first
-// gradients), the second (which all later ones repeat), and the last (whose gradients are reduced). Torch-free. Thread
-// rule: immutable.
+// gradients), the second (which all later ones repeat), and the last (whose gradients are reduced); and, where some
+// passes are interleaved, one of each kind that is and one that is not. Torch-free. Thread rule: immutable.
 #pragma once
 #include <set>
 #include <vector>
@@ -11,8 +11,9 @@ namespace ranklab {
 
 class RepeatedPasses {
  public:
-  // `all`: every microbatch really runs, because each may have a different cost.
-  RepeatedPasses(const Schedule& schedule, int pp_rank, bool all);
+  // `pairs`: the two passes of an FBW are interleaved. `all`: every microbatch really runs, because each may have a
+  // different cost.
+  RepeatedPasses(const Schedule& schedule, int pp_rank, bool pairs, bool all);
 
   // `local_stage`: an index among the rank's own stages, as in Schedule::stages_of().
   bool runs(int local_stage, int microbatch) const;

@@ -11,7 +11,8 @@
 
 #include "core/model/wrapped_model.h"
 #include "core/nn/custom_function.h"
-#include "core/plan/pass_memo.h"
+#include "core/parallel/interleave.h"
+#include "core/plan/pass_script.h"
 #include "core/plan/repeated_passes.h"
 #include "core/plan/step_time.h"
 #include "core/runtime/provide.h"
@@ -29,11 +30,13 @@ class Replay {
         calls_(calls),
         forwards_(static_cast<size_t>(stages)),
         in_order_(microbatches_in_order(plan)),
+        hides_exchanges_(plan.config.overlap_moe),
         report_{.kept_bytes = std::vector<int64_t>(static_cast<size_t>(stages))} {
     if (!microbatches_are_alike(plan)) return;
     const auto add = [&](const Schedule& schedule) {
-      const bool all = reductions_delay_gathers(plan) && schedule.num_microbatches <= kFewMicrobatches;
-      schedules_.try_emplace(schedule.num_microbatches, schedule, ctx.coordinate(Axis::kPp), all);
+      const bool all = passes_share_gathers(plan) ||
+                       (reductions_delay_gathers(plan) && schedule.num_microbatches <= kFewMicrobatches);
+      schedules_.try_emplace(schedule.num_microbatches, schedule, ctx.coordinate(Axis::kPp), hides_exchanges_, all);
     };
     add(plan.schedule);
     for (const auto& [num_microbatches, schedule] : plan.ramp_schedules) add(schedule);
@@ -43,7 +46,7 @@ class Replay {
     const auto known = schedules_.find(num_microbatches);
     passes_ = known == schedules_.end() ? nullptr : &known->second;
     std::fill(forwards_.begin(), forwards_.end(), 0);
-    memos_.clear();
+    scripts_.clear();
     shortest_ns_.clear();
     report_.repeated = {};
   }
@@ -67,7 +70,7 @@ class Replay {
   // Called when the backward of a repeated pass reaches the stage.
   void pass_back(const at::Tensor& output_grad) {
     if (kind_ == Pass::kB) flights_.at(at_).ends[kOutputGrad] = output_grad;
-    catch_up_time(*probe_, *memo_);
+    player_->play();
   }
 
  private:
@@ -92,23 +95,28 @@ class Replay {
     std::vector<int64_t> sizes;
     at::TensorOptions options;
   };
-  const PassMemo& count_repeated(Pass pass, int stage) {
-    const PassMemo& memo = memos_.at({pass, stage});
-    if (calls_ == RepeatedCalls::kCounted) report_.repeated.add(memo.traffic);
-    return memo;
+  // Passes of one kind in a stage are alike if they are or are not interleaved with another pass.
+  struct PassKind {
+    Pass pass;
+    int stage;
+    bool paired = is_interleaved();
+
+    auto operator<=>(const PassKind&) const = default;
+  };
+  bool traced() const { return calls_ == RepeatedCalls::kTraced; }
+  ScriptPlayer player_of(Pass pass, int stage) {
+    const PassScript& script = scripts_.at({pass, stage});
+    if (!traced()) report_.repeated.add(script.traffic);
+    return ScriptPlayer(ctx_, script, traced());
   }
-  void catch_up_time(PassProbe& probe, const PassMemo& memo) const {
-    probe.catch_up_time(memo);
-    if (calls_ == RepeatedCalls::kTraced) probe.catch_up_events(memo);
-  }
-  void catch_up_bytes(PassProbe& probe, const PassMemo& memo) { added_ = plus(added_, probe.catch_up_bytes(memo)); }
-  const PassMemo& remember(Pass pass, int stage, PassMemo memo) {
-    int64_t ns = memo.time.compute_ns;
+  void end(ScriptPlayer& player) { added_ = plus(added_, player.end()); }
+  const PassScript& remember(Pass pass, int stage, PassScript script) {
+    int64_t ns = script.time.compute_ns;
     for (const Axis axis : {Axis::kTp, Axis::kCp, Axis::kEp, Axis::kEtp})
-      ns += memo.time.exposed_ns[static_cast<size_t>(axis)];
+      if (!hides_exchanges_) ns += script.time.exposed_ns[static_cast<size_t>(axis)];
     int64_t& shortest = shortest_ns_.try_emplace({pass, stage}, ns).first->second;
     shortest = std::min(shortest, ns);
-    return memos_[{pass, stage}] = std::move(memo);
+    return scripts_.insert_or_assign({pass, stage}, std::move(script)).first->second;
   }
   int64_t shortest_ns() const;
   at::Tensor repeat_forward(int stage, int microbatch, const at::Tensor& input);
@@ -122,9 +130,9 @@ class Replay {
   std::map<int64_t, RepeatedPasses> schedules_;  // by number of microbatches, which grows with the batch
   const RepeatedPasses* passes_ = nullptr;       // for this step; null: all microbatches run
   std::vector<int> forwards_;                    // number of forwards so far, by stage
-  bool in_order_;
+  bool in_order_, hides_exchanges_;
   PassReport report_;
-  std::map<std::pair<Pass, int>, PassMemo> memos_;  // for the latest pass that ran
+  std::map<PassKind, PassScript> scripts_;  // of the latest pass that ran
   std::map<std::pair<Pass, int>, int64_t> shortest_ns_;
   std::map<int, Output> outputs_;  // by stage
   CategoryBytes added_{};          // bytes added for repeated passes in this step
@@ -135,8 +143,8 @@ class Replay {
   WeakStorage latest_grad_{c10::intrusive_ptr<c10::StorageImpl>()};  // for the output of a stage that ran
   std::map<int, Held> held_;                                         // by stage
   // The backward pass in progress.
-  std::optional<PassProbe> probe_;
-  const PassMemo* memo_ = nullptr;                               // null: the pass is really run
+  std::optional<ScriptRecorder> recorder_;                       // of a pass that is really run
+  std::optional<ScriptPlayer> player_;                           // of any other
   std::pair<int, int> at_ = {};                                  // stage and microbatch
   std::vector<c10::intrusive_ptr<c10::StorageImpl>> until_end_;  // memory that a running W keeps alive
   Pass kind_ = Pass::kBW;
@@ -151,9 +159,11 @@ struct PassedStage : CustomFunction<PassedStage> {
     return output;
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    const NoCostScope free;
     const auto options = at::TensorOptions(static_cast<at::ScalarType>(ctx->saved_data["type"].toInt()));
-    const at::Tensor grad = at::empty(ctx->saved_data["sizes"].toIntVector(), options.device(at::kMeta));
+    const at::Tensor grad = [&] {
+      const NoCostScope free;
+      return at::empty(ctx->saved_data["sizes"].toIntVector(), options.device(at::kMeta));
+    }();
     reinterpret_cast<Replay*>(ctx->saved_data["replay"].toInt())->pass_back(grads[0]);
     return {grad, {}, {}};
   }
@@ -174,35 +184,34 @@ int64_t Replay::shortest_ns() const {
 }
 
 at::Tensor Replay::repeat_forward(int stage, int microbatch, const at::Tensor& input) {
-  const NoCostScope free;
-  PassProbe probe(ctx_);
-  const Output& like = outputs_.at(stage);
-  const at::Tensor from = input.defined() ? input : at::empty({}, like.options).set_requires_grad(true);
-  at::Tensor output = PassedStage::apply(from, at::empty(like.sizes, like.options), this);
+  ScriptPlayer player = player_of(Pass::kF, stage);
+  const at::Tensor output = [&] {
+    const NoCostScope free;
+    const Output& like = outputs_.at(stage);
+    const at::Tensor from = input.defined() ? input : at::empty({}, like.options).set_requires_grad(true);
+    return PassedStage::apply(from, at::empty(like.sizes, like.options), this);
+  }();
   flights_[{stage, microbatch}].ends = {input, output, {}};
-  const PassMemo& memo = count_repeated(Pass::kF, stage);
-  catch_up_time(probe, memo);
-  catch_up_bytes(probe, memo);
+  player.play();
+  end(player);
   return output;
 }
 
 at::Tensor Replay::forward(CausalLm& model, int stage, const at::Tensor& input, const Batch& batch,
                            StageResult result) {
   if (!at::GradMode::is_enabled() || (!passes_ && !in_order_)) return model.forward_stage(stage, input, batch, result);
-  if (!passes_) {
-    PassProbe probe(ctx_);
-    at::Tensor output = model.forward_stage(stage, input, batch, result);
-    int64_t& most = report_.kept_bytes[static_cast<size_t>(stage)];
-    most = std::max(most, together(probe.end().kept()));
-    return output;
+  int microbatch = 0;
+  if (passes_) {
+    find_held_tensors();
+    microbatch = passes_->forward_at(stage, forwards_[static_cast<size_t>(stage)]++);
+    if (!passes_->runs(stage, microbatch)) return repeat_forward(stage, microbatch, input);
   }
-  find_held_tensors();
-  const int microbatch = passes_->forward_at(stage, forwards_[static_cast<size_t>(stage)]++);
-  if (!passes_->runs(stage, microbatch)) return repeat_forward(stage, microbatch, input);
-  PassProbe probe(ctx_);
+  ScriptRecorder recorder(ctx_);
   at::Tensor output = model.forward_stage(stage, input, batch, result);
-  const PassMemo& memo = remember(Pass::kF, stage, probe.end());
-  report_.kept_bytes[static_cast<size_t>(stage)] = together(memo.kept());
+  const PassScript& script = remember(Pass::kF, stage, recorder.end());
+  int64_t& kept = report_.kept_bytes[static_cast<size_t>(stage)];
+  kept = passes_ ? together(script.kept()) : std::max(kept, together(script.kept()));
+  if (!passes_) return output;
   outputs_[stage] = {output.sizes().vec(), output.options().requires_grad(false)};
   flights_[{stage, microbatch}].ends = {input, output, {}};
   output.register_hook([this](const at::Tensor& grad) { latest_grad_ = weakly(grad); });
@@ -259,19 +268,23 @@ bool Replay::begin(const GradPass& pass) {
   bool& split = flights_[at_].split;
   kind_ = !pass.completes ? Pass::kB : split ? Pass::kW : Pass::kBW;
   split = !pass.completes;
-  memo_ = passes_->runs(pass.stage, pass.microbatch) ? nullptr : &count_repeated(kind_, pass.stage);
-  probe_.emplace(ctx_);
-  if (kind_ == Pass::kW && memo_ != nullptr) catch_up_time(*probe_, *memo_);
+  const bool runs = passes_->runs(pass.stage, pass.microbatch);
+  if (runs) {
+    recorder_.emplace(ctx_);
+  } else {
+    player_.emplace(player_of(kind_, pass.stage));
+    if (kind_ == Pass::kW) player_->play();
+  }
   // When a tensor shared by two stages is released depends on the order of their passes; here it is always after the
   // pass.
-  if (kind_ == Pass::kW && memo_ == nullptr)
+  if (kind_ == Pass::kW && runs)
     for (const WeakStorage& memory : flights_.at(at_).after_input->memory) until_end_.push_back(memory.lock());
-  return memo_ == nullptr;
+  return runs;
 }
 
 void Replay::end() {
   if (!passes_) return;
-  const bool ran = memo_ == nullptr;
+  const bool ran = recorder_.has_value();
   Flight& flight = flights_.at(at_);
   if (kind_ == Pass::kB && ran) {
     flight.after_input = WeakEnds{.input = decltype(WeakEnds::input)(flight.ends[kInput].getIntrusivePtr()),
@@ -282,11 +295,12 @@ void Replay::end() {
     flight.ends = held_at_end(flight.ends);
   }
   if (ran) {
-    remember(kind_, at_.first, probe_->end());
+    remember(kind_, at_.first, recorder_->end());
+    recorder_.reset();
   } else {
-    catch_up_bytes(*probe_, *memo_);
+    end(*player_);
+    player_.reset();
   }
-  probe_.reset();
   until_end_.clear();
   if (kind_ != Pass::kB) flights_.erase(at_);
 }
@@ -334,9 +348,7 @@ class ReplayedOptimizer final : public WrappedOptimizer {
 
 }  // namespace
 
-bool microbatches_in_order(const RunPlan& plan) {
-  return plan.config.accumulation == Accumulation::kSequential && !plan.config.overlap_moe;
-}
+bool microbatches_in_order(const RunPlan& plan) { return plan.config.accumulation == Accumulation::kSequential; }
 bool microbatches_are_alike(const RunPlan& plan) {
   return microbatches_in_order(plan) && !plan.config.documents.reset_attention_mask;
 }

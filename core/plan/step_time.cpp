@@ -55,6 +55,8 @@ bool reductions_delay_gathers(const RunPlan& plan) {
   return plan.config.grad_sync == GradSync::kMicrobatch && plan.zero().parameters && plan.mesh.size(Axis::kPp) > 1;
 }
 
+bool passes_share_gathers(const RunPlan& plan) { return plan.config.overlap_moe && plan.zero().parameters; }
+
 double mfu(const RunPlan& plan, double step_ns) {
   if (step_ns <= 0) return 0;  // --what-if can turn off all kernels
   const TrainConfig& c = plan.config;

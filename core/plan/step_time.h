@@ -34,6 +34,8 @@ bool may_run_all_ranks(const RunPlan& plan);
 // Whether a pass's gathers of parameters wait for reductions that an earlier pass started. How long they wait depends
 // on what the pipeline ran before the pass, so no pass can represent the others.
 bool reductions_delay_gathers(const RunPlan& plan);
+// Whether passes that take turns use parameters that one of them has gathered. Which of them gathers depends on both.
+bool passes_share_gathers(const RunPlan& plan);
 
 // The model's FLOPs on one rank, as a fraction of what its peak could do in that time.
 double mfu(const RunPlan& plan, double step_ns);

@@ -143,9 +143,11 @@ void MemoryBook::add(MemoryCategory category, int64_t bytes) {
   if (raise(highest_, total)) note_bytes(at_highest_);
 }
 
+// What is freed comes first, so that the sum on the way is never more than before or after.
 void MemoryBook::add(const CategoryBytes& bytes) {
-  for (size_t i = 0; i < bytes.size(); ++i)
-    if (bytes[i] != 0) add(static_cast<MemoryCategory>(i), bytes[i]);
+  for (const bool freed : {true, false})
+    for (size_t i = 0; i < bytes.size(); ++i)
+      if (bytes[i] != 0 && (bytes[i] < 0) == freed) add(static_cast<MemoryCategory>(i), bytes[i]);
 }
 
 void MemoryBook::note_bytes(Counts& to) {

@@ -1,5 +1,5 @@
-// Numbers for calls that were traced again instead of being made (Tracer::repeat_events), and so have the sequence
-// numbers of the calls that they repeat. Cost: O(n log n). Thread rule: pure.
+// Numbers for calls that were traced again instead of being made (RepeatableCall in core/comm/call_watch.h), and so
+// have the sequence numbers of the calls that they repeat. Cost: O(n log n). Thread rule: pure.
 #pragma once
 #include <vector>
 

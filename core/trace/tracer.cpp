@@ -34,18 +34,6 @@ void Tracer::record(Event event, std::vector<double> array) {
   if (watched) show(event, std::move(array));
 }
 
-void Tracer::repeat_events(size_t begin, size_t end, int64_t later_ns) {
-  for (size_t i = begin; i < end; ++i) {
-    Event event = trace_.events[i];
-    if (event.kind != EventKind::kCollective) continue;
-    for (int64_t* time : {&event.virtual_begin_ns, &event.virtual_end_ns, &event.virtual_posted_ns,
-                          &event.virtual_matched_ns, &event.virtual_first_byte_ns})
-      if (*time != kNoTime) *time += later_ns;
-    event.microbatch = microbatch_;
-    keep(event);
-  }
-}
-
 void Tracer::complete(Event& event) const {
   if (event.step < 0) event.step = step_;
   if (event.microbatch < 0) event.microbatch = microbatch_;

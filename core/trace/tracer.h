@@ -21,10 +21,7 @@ class Tracer {
   uint32_t intern(std::string_view name);  // same text, same index
   // Fills in the current step and microbatch when they are -1; an instant or counter ends where it begins.
   void record(const Event& event);
-  void record(Event event, std::vector<double> array);  // together with an array of numbers (Event::array)
-  // Records again the calls among events [begin, end) of trace(), shifted by `later_ns`, in the current microbatch.
-  // Their sequence numbers are unchanged.
-  void repeat_events(size_t begin, size_t end, int64_t later_ns);
+  void record(Event event, std::vector<double> array);       // together with an array of numbers (Event::array)
   void set_group(Axis axis, std::vector<int> global_ranks);  // once per axis; further calls replace it
   void set_step(int step) { step_ = step; }
   void set_microbatch(int microbatch) { microbatch_ = microbatch; }

@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "core/comm/call_watch.h"
 #include "core/sim/aten.h"
 #include "tests/comm/world_fixture.h"
 
@@ -101,6 +102,49 @@ TEST(TracedCommunicatorTest, CallsOfAGroupQueue) {
     EXPECT_EQ(t.events()[0].logical_bytes, 16'000);
     EXPECT_EQ(t.events()[1].virtual_end_ns, 12'000);
     EXPECT_EQ(t.events()[1].virtual_exposed_ns, 0);
+  });
+}
+
+struct RepeatableCalls : CallWatch {
+  RepeatableCalls() { call_watch_of_thread = this; }
+  ~RepeatableCalls() override { call_watch_of_thread = nullptr; }
+  void posted(const Work& /*call*/, Axis /*axis*/, std::shared_ptr<RepeatableCall> repeatable) override {
+    calls.push_back(std::move(repeatable));
+  }
+  void waits(const Work& /*call*/) override { ++begun; }
+  void waited(const Work& /*call*/) override { ++ended; }
+  std::vector<std::shared_ptr<RepeatableCall>> calls;
+  int begun = 0, ended = 0;
+};
+
+// A repeated call lasts as long as the one that it repeats, behind the calls before it on the link.
+TEST(TracedCommunicatorTest, RepeatedCallsQueueToo) {
+  comm_test::run_ranks(4, [](Endpoint& endpoint) {
+    Traced t(endpoint);
+    const int64_t mine = 1000 * endpoint.global_rank();
+    t.clock.advance(mine);
+    RepeatableCalls seen;
+    t.comm->all_reduce(floats(1000));  // of 12000 ns, from 3000 on
+    ASSERT_EQ(seen.calls.size(), 1U);
+    EXPECT_EQ(seen.begun, 1);
+    EXPECT_EQ(seen.ended, 1);
+    t.clock.advance(mine);
+    const WorkPtr real = t.comm->all_reduce_async(floats(1000));  // from 18000 to 30000
+    t.clock.advance(3000 - mine);
+    const WorkPtr behind = seen.calls[0]->repeat(/*traced=*/true);
+    EXPECT_FALSE(behind->wait().defined());
+    EXPECT_EQ(t.clock.now_ns(), 42'000);
+    behind->wait();
+    real->wait();
+    EXPECT_EQ(t.clock.now_ns(), 42'000);
+    ASSERT_EQ(t.events().size(), 3U);
+    EXPECT_EQ(t.events()[1].virtual_posted_ns, 18'000);
+    EXPECT_EQ(t.events()[1].virtual_begin_ns, 30'000);
+    EXPECT_EQ(t.events()[1].virtual_exposed_ns, 12'000);
+    EXPECT_EQ(t.events()[1].logical_bytes, 4000);
+    seen.calls[1]->repeat(/*traced=*/false)->wait();  // the others post it as much later as then
+    EXPECT_EQ(t.clock.now_ns(), 57'000 - mine);
+    EXPECT_EQ(t.events().size(), 3U);
   });
 }
 

@@ -48,6 +48,38 @@ TEST(Interleave, PiecesSwitchWhereTheyWait) {
   EXPECT_EQ(orders, std::vector<std::string>(2, "0f1b0Ff1B0F"));
 }
 
+struct Turns : TurnWatch {
+  explicit Turns(std::string& its_order) : order(its_order), outer(exchange_turn_watch(this)) {}
+  ~Turns() override { exchange_turn_watch(outer); }
+  void suspended() override { order += 's'; }
+  void resumed() override { order += 'r'; }
+  std::string& order;
+  TurnWatch* outer;
+};
+
+// Each piece is watched by its own watch alone.
+TEST(Interleave, AWatchSeesTheTurnsOfItsPiece) {
+  run_ranks({.world = 2}, [&](RankContext& context) {
+    Communicator& dp = context.comm(Axis::kDp);
+    std::string first, second;
+    interleave(
+        [&] {
+          const Turns watch(first);
+          await_in_turns(post(dp));
+          take_turns();
+        },
+        [&] {
+          await_in_turns(post(dp));
+          const Turns watch(second);
+          await_in_turns(post(dp));
+        },
+        {});
+    EXPECT_EQ(first, "srsr");
+    EXPECT_EQ(second, "sr");
+    EXPECT_EQ(exchange_turn_watch(nullptr), nullptr);
+  });
+}
+
 TEST(Interleave, WhenOneFailsTheOtherStopsAtItsNextTurn) {
   run_ranks({.world = 2}, [&](RankContext& context) {
     Communicator& dp = context.comm(Axis::kDp);

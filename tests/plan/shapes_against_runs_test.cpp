@@ -14,6 +14,7 @@
 #include "core/sim/memory_scope.h"
 #include "core/trace/trace_report.h"
 #include "examples/bring_your_own.h"
+#include "tests/plan/against_runs.h"
 #include "tests/plan/call_rows.h"
 #include "tests/plan/peak_rows.h"
 #include "tests/plan/time_rows.h"
@@ -21,41 +22,9 @@
 namespace ranklab {
 namespace {
 
-bool shows() { return std::getenv("RANKLAB_SHOW_ESTIMATES") != nullptr; }
-
 template <typename Row>
 std::string row_name(const testing::TestParamInfo<Row>& row) {
   return row.param.name;
-}
-
-// Every rank of a run made the calls that the representative of its stage was recorded with.
-void expect_calls(const StepRecord& record, const TrainResult& run, const DeviceMesh& mesh) {
-  ASSERT_EQ(record.ranks.size(), static_cast<size_t>(mesh.size(Axis::kPp)));
-  for (const RankSummary& rank :
-       summarize(TraceFile{.ranks = run.traces, .clock = TraceClock::kVirtual, .world_size = mesh.world_size()})) {
-    const RankTraffic& planned = record.of_pipeline_rank(mesh.coordinate(Axis::kPp, rank.global_rank)).traffic.calls;
-    size_t kinds = 0;
-    for (const auto& [key, seen] : rank.traffic) {
-      if (mesh.size(key.first) == 1 || key.second == Verb::kRecv) continue;  // a message counts at its sender
-      ++kinds;
-      const std::string what = std::string(name(key.first)) + " " + std::string(name(key.second)) + " of rank " +
-                               std::to_string(rank.global_rank);
-      const auto found = planned.find(key);
-      ASSERT_NE(found, planned.end()) << what;
-      EXPECT_EQ(found->second.calls, seen.calls) << what;
-      EXPECT_EQ(found->second.logical_bytes, seen.logical_bytes) << what;
-      EXPECT_EQ(found->second.ring_bytes, seen.algorithm_bytes) << what;
-    }
-    EXPECT_EQ(kinds, planned.size()) << "rank " << rank.global_rank;
-  }
-}
-
-void expect_time(const StepRecord& record, const StepMetrics& run, const std::string& what) {
-  const double planned_ms = static_cast<double>(record.step_ns) * 1e-6;
-  EXPECT_NEAR(planned_ms / run.virtual_step_ms, 1.0, kStepTimeTolerance) << what;
-  if (shows())
-    std::printf("%-34s step: shapes %10.6f ms, run %10.6f ms, %+.3f %%\n", what.c_str(), planned_ms,
-                run.virtual_step_ms, 100 * (planned_ms / run.virtual_step_ms - 1));
 }
 
 class Calls : public testing::TestWithParam<Layout> {};
@@ -176,20 +145,6 @@ TEST_P(Peaks, AreThoseOfTheRun) {
 
 INSTANTIATE_TEST_SUITE_P(Runs, Peaks, testing::ValuesIn(kPeakRuns), row_name<PeakRun>);
 
-// The second of two steps, in which a stage repeats most of its microbatches on shapes.
-void expect_recorded(TrainConfig c, const std::string& what) {
-  c.train_iters = 2;
-  c.trace_step_start = 1;
-  c.trace_step_end = 2;
-  RuntimeEngine engine = tiny_engine(c);
-  const auto seen = std::make_shared<RecordingHook>();
-  engine.add_hook(seen);
-  const TrainResult result = engine.fit();
-  const StepRecord record = record_step(engine.plan(), make_meta_world);
-  expect_calls(record, result, engine.plan().mesh);
-  expect_time(record, seen->steps.back(), what);
-}
-
 TEST(Schedules, AreRecordedAsTheyRunWithManyMicrobatches) {
   const auto check = [](const ScheduleKind& kind, int64_t group) {
     TrainConfig c = tiny_config(4, 1);
@@ -222,21 +177,6 @@ TEST(Repetition, LeavesOutNothing) {
     c.accumulation = Accumulation::kSequential;
     c.grad_sync = GradSync::kMicrobatch;
     expect_recorded(c, "zero " + std::to_string(stage) + " each microbatch");
-  }
-}
-
-TEST(Overlap, OfExpertsCommunicationIsKnown) {
-  for (const char* recipe : {"", "deepseek_v3"}) {
-    SCOPED_TRACE(recipe);
-    TrainConfig c = tiny_config(8, 1);
-    in_two_stages<2>(c);
-    c.pipeline_schedule = "dualpipe";
-    c.micro_batch_size = 1;
-    c.global_batch_size = 32;
-    c.overlap_moe = true;
-    c.precision.recipe = recipe;
-    if (*recipe != 0) c.precision.block_size = 4;
-    expect_recorded(c, std::string("overlap ") + recipe);
   }
 }
 

@@ -1,10 +1,10 @@
-#include "core/plan/pass_memo.h"
+#include "core/plan/cost_probe.h"
 
 #include <span>
 
 namespace ranklab {
 
-PassProbe::PassProbe(RankContext& ctx)
+CostProbe::CostProbe(RankContext& ctx)
     : ctx_(ctx),
       begin_(ctx.time()),
       bytes_(thread_memory_book()->bytes()),
@@ -13,17 +13,16 @@ PassProbe::PassProbe(RankContext& ctx)
   thread_memory_book()->reset_peaks();
 }
 
-PassMemo PassProbe::end() {
+CostMemo CostProbe::end() {
   MemoryBook& book = *thread_memory_book();
-  PassMemo memo{.time = ctx_.time().since(begin_), .before = bytes_, .after = book.bytes(), .peaks = book.peaks()};
-  memo.events = {events_, ctx_.tracer().trace().events.size()};
+  CostMemo memo{.time = ctx_.time().since(begin_), .before = bytes_, .after = book.bytes(), .peaks = book.peaks()};
   book.raise_peaks(peaks_);
   const RankTrace& trace = ctx_.tracer().trace();
   memo.traffic.add(std::span(trace.events).subspan(events_), trace, ctx_.mesh(), ctx_.gpus_per_node());
   return memo;
 }
 
-void PassProbe::catch_up_time(const PassMemo& memo) {
+void CostProbe::catch_up_time(const CostMemo& memo) {
   VirtualClock& clock = ctx_.clock();
   const RankTime own = ctx_.time().since(begin_);
   ctx_.op_observer()->add(memo.time.flops - own.flops, memo.time.kernel_times.since(own.kernel_times));
@@ -38,11 +37,7 @@ void PassProbe::catch_up_time(const PassMemo& memo) {
   book.raise_peaks(memo.peaks.above(memo.before).on(bytes_));
 }
 
-void PassProbe::catch_up_events(const PassMemo& memo) {
-  ctx_.tracer().repeat_events(memo.events.first, memo.events.second, begin_.end_ns - memo.time.begin_ns);
-}
-
-CategoryBytes PassProbe::catch_up_bytes(const PassMemo& memo) {
+CategoryBytes CostProbe::catch_up_bytes(const CostMemo& memo) {
   MemoryBook& book = *thread_memory_book();
   const CategoryBytes own = minus(book.bytes(), bytes_), more = minus(memo.kept(), own);
   book.add(more);
