@@ -115,7 +115,7 @@ class GroupedQueryAttention : public AttentionLayer {
     const at::Tensor& sinks = split.rule.scores.sinks;
     const at::Tensor out =
         split.in_blocks() ? context_attention(rotated_heads(own, shape, split.rope), split.rule, split.keys, recompute_)
-        : recompute_      ? recomputable_causal_attention(own, shape, split.rope, sinks).out
+        : recompute_      ? recomputable_causal_attention(own, shape, split.rope, sinks).for_no_product()
                           : causal_attention(own, shape, split.rope, sinks);
     return positions_of_all_heads(out, split.heads);
   }
@@ -142,7 +142,7 @@ class GroupedQueryAttention : public AttentionLayer {
 
   at::Tensor projected_out(const RecomputableOutput& heads, const at::Tensor& gate,
                            const ForwardContext& context) const {
-    return out_(gate.defined() ? sigmoid_gated(heads.out, gate) : heads, context.tokens);
+    return out_(gate.defined() ? sigmoid_gated(heads.for_no_product(), gate) : heads, context.tokens);
   }
 
   std::string path_;

@@ -123,8 +123,8 @@ class LatentAttention : public AttentionLayer {
     shape.max_logits = split.rule.scores.max_logits;
     const at::Tensor& sinks = split.rule.scores.sinks;
     const at::Tensor out = split.in_blocks() ? attend_in_blocks(own, shape, split)
-                           : recompute_      ? recomputable_latent_attention(own, shape, split.rope, sinks).out
-                                             : latent_attention(own, shape, split.rope, sinks);
+                           : recompute_ ? recomputable_latent_attention(own, shape, split.rope, sinks).for_no_product()
+                                        : latent_attention(own, shape, split.rope, sinks);
     return positions_of_all_heads(out, split.heads);
   }
 

@@ -12,12 +12,20 @@ class OutputRecomputer : public torch::CustomClassHolder {
  public:
   // The output, for the weight's gradient; bit for bit that of the forward. Call once.
   virtual at::Tensor take() = 0;
+  // The output has only the first user.
+  virtual void will_not_be_taken() {}
 };
 
 // An output and the object that recomputes it; null: the output is saved.
 struct RecomputableOutput {
   at::Tensor out;
   c10::intrusive_ptr<OutputRecomputer> recomputer = {};
+
+  // The output for something else than a product with a weight.
+  at::Tensor for_no_product() const {
+    if (recomputer) recomputer->will_not_be_taken();
+    return out;
+  }
 };
 
 // Whether outputs that are cheap to recompute from saved tensors (norms, activations) are nevertheless saved for the

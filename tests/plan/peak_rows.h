@@ -51,6 +51,14 @@ inline void predicting_apart(TrainConfig& c) {
   c.pipeline_schedule = "zb-2p";
 }
 
+// No product follows attention whose weight gradient would use up what is recomputed; many passes are repeated.
+inline void heads_exchanged(TrainConfig& c) {
+  recompute_selectively(c);
+  context_of_heads<2>(c);
+  c.micro_batch_size = 1;
+  c.global_batch_size = 40;
+}
+
 inline const PeakRun kPeakRuns[] = {
     {"one_rank", 1, 1},
     {"one_rank_accumulation", 1, 1, 2},
@@ -113,6 +121,13 @@ inline const PeakRun kPeakRuns[] = {
     {"gpt_neox", 2, 2, 2, gpt_neox},
     {"phi2", 2, 2, 2, phi2},
     {"gemma2", 2, 2, 2, gemma2},
+    {"selective_a2a_bf16", 4, 1, 0, both<heads_exchanged, bf16>},
+    {"selective_a2a_latent", 4, 2, 0, both<heads_exchanged, latent>},
+    {"selective_gated_many", 1, 1, 0,
+     [](TrainConfig& c) {
+       recompute_selectively(c), c.model.attention_output_gate = true;
+       c.micro_batch_size = 1, c.global_batch_size = 20;
+     }},
     {"gemma2_selective", 1, 1, 2, both<gemma2, recompute_selectively>},
     {"some_windows", 2, 2, 2, some_windows},
     {"window_selective", 1, 1, 2, both<window, recompute_selectively>},

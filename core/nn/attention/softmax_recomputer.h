@@ -34,6 +34,8 @@ class SoftmaxRecomputer : public OutputRecomputer {
     return out;
   }
 
+  void will_not_be_taken() final { taken_ = true; }
+
  protected:
   virtual Softmaxed forward() const = 0;
   virtual CostScope forward_cost() const = 0;
