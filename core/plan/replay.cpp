@@ -22,6 +22,18 @@ namespace ranklab {
 namespace {
 
 using Pass = ActionKind;
+
+// Whether buckets of gradients that are freed once they are reduced hold those of several microbatches, whose
+// backwards begin (B) before that of an earlier one is complete (W). Which pass allocates or frees one depends on the
+// others.
+bool microbatches_share_buckets(const RunPlan& plan, const Schedule& schedule) {
+  const auto splits = [](const std::vector<Action>& rank) {
+    return std::ranges::any_of(rank, [](const Action& a) { return a.kind == ActionKind::kW; });
+  };
+  return plan.zero().gradients && plan.config.grad_sync == GradSync::kMicrobatch &&
+         std::ranges::any_of(schedule.ranks, splits);
+}
+
 // One rank's passes of a step, run or repeated.
 class Replay {
  public:
@@ -34,7 +46,7 @@ class Replay {
         report_{.kept_bytes = std::vector<int64_t>(static_cast<size_t>(stages))} {
     if (!microbatches_are_alike(plan)) return;
     const auto add = [&](const Schedule& schedule) {
-      const bool all = passes_share_gathers(plan) ||
+      const bool all = passes_share_gathers(plan) || microbatches_share_buckets(plan, schedule) ||
                        (reductions_delay_gathers(plan) && schedule.num_microbatches <= kFewMicrobatches);
       schedules_.try_emplace(schedule.num_microbatches, schedule, ctx.coordinate(Axis::kPp), hides_exchanges_, all);
     };

@@ -59,6 +59,22 @@ inline void heads_exchanged(TrainConfig& c) {
   c.global_batch_size = 40;
 }
 
+// What W keeps of a microbatch, and buckets in which gradients of several microbatches lie.
+template <int kStages>
+inline void many_split_backwards(TrainConfig& c) {
+  c.parallel.pp = kStages;
+  c.model.num_layers = 2 * kStages;
+  c.pipeline_schedule = "zb-2p";
+  c.micro_batch_size = 1;
+  c.global_batch_size = 24 * c.parallel.world / kStages;
+}
+inline void many_shared_buckets(TrainConfig& c) {
+  many_split_backwards<3>(c);
+  c.pipeline_schedule = "zb-v";
+  c.zero_stage = 2;
+  c.grad_sync = GradSync::kMicrobatch;
+}
+
 inline const PeakRun kPeakRuns[] = {
     {"one_rank", 1, 1},
     {"one_rank_accumulation", 1, 1, 2},
@@ -128,6 +144,8 @@ inline const PeakRun kPeakRuns[] = {
        recompute_selectively(c), c.model.attention_output_gate = true;
        c.micro_batch_size = 1, c.global_batch_size = 20;
      }},
+    {"many_split_backwards", 3, 1, 0, many_split_backwards<3>},
+    {"many_shared_buckets", 6, 1, 0, many_shared_buckets},
     {"gemma2_selective", 1, 1, 2, both<gemma2, recompute_selectively>},
     {"some_windows", 2, 2, 2, some_windows},
     {"window_selective", 1, 1, 2, both<window, recompute_selectively>},

@@ -317,6 +317,13 @@ def with_padded_experts(draw, flags):
     return [*flags, *capacity, ["--moe-pad-expert-input-to-capacity"]]
 
 
+def with_more_microbatches(draw, flags):
+    """Three times as many, so that a plan repeats most of their passes."""
+    if not draw.chance(0.4):
+        return flags
+    return [[name, str(3 * int(rest[0]))] if name in ("--num-microbatches", "--gbs") else [name, *rest] for name, *rest in flags]
+
+
 def with_groups(draw, flags, microbatches):
     """Interleaved stages, at times with larger groups of microbatches than their schedule chooses."""
     values = {name: rest for name, *rest in flags}

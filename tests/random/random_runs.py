@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 
-from random_flags import Draw, draw_layout, draw_model, scaled, with_diloco, with_expert_overlap, with_gather_overlap, with_groups, with_padded_experts, with_tensor_overlap, words
+from random_flags import Draw, draw_layout, draw_model, scaled, with_diloco, with_expert_overlap, with_gather_overlap, with_groups, with_more_microbatches, with_padded_experts, with_tensor_overlap, words
 
 REFUSED = 2  # the program's exit code for settings that do not fit together
 MOST_DRAWS = 40
@@ -104,6 +104,7 @@ def check_types(program, seed):
 
 def check_plan(program, seed):
     draw, flags = drawn(seed)
+    flags = with_more_microbatches(Draw(-2 - seed), flags)
     # Plans are of steps whose gradients are clipped.
     arguments = [*words(flags), "--clip-grad", "0.001", *draw_precision(draw), "--efficiency", draw.pick("datasheet", "measured")]
     estimate = program.data("train", *arguments, "--dry-run")["estimate"]
@@ -117,6 +118,7 @@ def check_plan(program, seed):
 
 def check_memory(program, seed):
     draw, flags = drawn(seed)
+    flags = with_more_microbatches(Draw(-2 - seed), flags)
     balanced = ["--moe-router-force-load-balancing"] if any(flag[0] == "--num-experts" for flag in flags) else []
     for rank in program.data("plan", "memory", *words(scaled(flags, 4)), *balanced, *draw_precision(draw), "--measure")["ranks"]:
         if abs(rank["measured"]["difference_percent"]) > 100 * rank["tolerance"]:

@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/injected_bug.h"
 #include "core/comm/event_now.h"
@@ -154,7 +155,9 @@ void ActionRunner::run_backward(int stage, int microbatch, bool whole) {
     const at::Tensor root = is_last ? flight.output * loss_scale_of(microbatch) : flight.output;
     torch::autograd::backward({root}, {grad});
   }
-  if (!schedule_.is_first(stage)) messages_.give_gradient(stage, microbatch, flight.input.grad());
+  // Weight gradients that are left for W keep the input, and would keep its gradient with it.
+  if (!schedule_.is_first(stage))
+    messages_.give_gradient(stage, microbatch, std::exchange(flight.input.mutable_grad(), {}));
   c_.optimizer.end_pass();
   flight.input.reset();
   flight.output.reset();
