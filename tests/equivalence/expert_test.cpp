@@ -347,7 +347,8 @@ TEST(ExpertOverlap, SameBitsWithRecomputation) {
   }
 }
 
-// fp32: 3e-6 after one step (a token is a sum over more products here), 1e-5 after ten of AdamW.
+// fp32: gradients to 3e-6 in the first step (a token is a sum over more products here), 1e-5 in ten of AdamW. Its first
+// update already divides gradients that nearly cancel by their own size, whose rounding depends on the CPU's kernels.
 TEST(ExpertsInFp32, TenStepsOfAdamW) {
   for (const size_t layout : {size_t{3}, size_t{4}, size_t{10}, size_t{12}}) {
     SCOPED_TRACE(kExpertLayouts[layout].name);
@@ -361,7 +362,7 @@ TEST(ExpertsInFp32, TenStepsOfAdamW) {
     EXPECT_EQ(got.faults, std::vector<std::string>{});
     EXPECT_EQ(got.load, want.load);
     expect_tensors_near(got.grads, want.grads, {.first = 3e-6, .later = 1e-5}, "gradient");
-    expect_tensors_near(got.weights, want.weights, {.first = 3e-6, .later = 1e-5}, "weight");
+    expect_tensors_near(got.weights, want.weights, {.first = 1e-5}, "weight");
   }
 }
 
