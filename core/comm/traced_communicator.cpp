@@ -4,17 +4,16 @@
 #include <deque>
 #include <map>
 #include <numeric>
-#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/base/text.h"
 #include "core/comm/call_check.h"
-#include "core/comm/call_timing.h"
 #include "core/comm/call_watch.h"
 #include "core/comm/purpose.h"
 #include "core/comm/traced_peer_memory.h"
+#include "core/comm/unsettled_calls.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/type_watch.h"
 #include "core/trace/boundary.h"
@@ -43,19 +42,6 @@ struct Record {
 };
 using RecordPtr = std::shared_ptr<Record>;
 
-// A call that was waited for, but whose end is not known to the host yet.
-struct Unsettled {
-  Event event;
-  std::vector<double> sent_bytes;
-  std::shared_ptr<const CallTiming> timing;
-};
-
-void set_wall_times(Event& event, const CallTimes& times) {
-  event.wall_begin_ns = times.posted_wall_ns;
-  event.wall_matched_ns = times.matched_wall_ns;
-  event.wall_end_ns = times.done_wall_ns;
-}
-
 // A lane on which calls follow one another: the group's collectives, or the messages of one ordered pair and tag. Both
 // ends of a lane see the same calls in the same order, so they compute the same times. (Messages of different tags may
 // be posted in different orders at their two ends, hence a lane per tag: their transfers may overlap.)
@@ -78,21 +64,19 @@ int64_t others(const std::vector<int64_t>& bytes, int rank) {
 
 class TracedCommunicator;
 
-// This rank's communicators with calls whose times are not known yet.
-std::vector<TracedCommunicator*>& unsettled_here() {
-  thread_local std::vector<TracedCommunicator*> communicators;
-  return communicators;
-}
-
 class TracedCommunicator final : public Communicator,
                                  public OffersPeerMemory,
                                  public std::enable_shared_from_this<TracedCommunicator> {
  public:
   TracedCommunicator(CommunicatorPtr inner, VirtualClock* clock, Tracer* tracer, std::unique_ptr<LinkCost> cost)
-      : Communicator(inner->group()), inner_(std::move(inner)), clock_(clock), tracer_(tracer), cost_(std::move(cost)) {
+      : Communicator(inner->group()),
+        inner_(std::move(inner)),
+        clock_(clock),
+        tracer_(tracer),
+        cost_(std::move(cost)),
+        unsettled_(tracer) {
     if (tracer_ != nullptr) tracer_->set_group(group().axis, group().global_ranks);
   }
-  ~TracedCommunicator() override { std::erase(unsettled_here(), this); }
 
   WorkPtr post(Call call) override;
   bool open_lanes(const std::vector<MessageLane>& lanes) override { return inner_->open_lanes(lanes); }
@@ -112,8 +96,6 @@ class TracedCommunicator final : public Communicator,
   // Records that the run failed while the rank was in this call. Only the mark of the failure follows in its trace
   // (failed_event.h).
   void record_unfinished(const Event& call);
-  // Records the events of calls that have ended meanwhile; with `wait`, of all calls, once they have ended.
-  void settle(bool wait);
 
  private:
   Lane& lane(const Record& record, int tag) {
@@ -125,15 +107,13 @@ class TracedCommunicator final : public Communicator,
   void set_times(Record& record);
   // A call that all members have posted by `matched_ns` follows the lane's last one.
   static void take_lane(Record& record, int64_t matched_ns);
-  void record_later(Record& record, const OffersTiming& work);
-  void record_event(const Event& event, std::vector<double> sent_bytes);
 
   CommunicatorPtr inner_;
   VirtualClock* clock_;
   Tracer* tracer_;
   std::unique_ptr<LinkCost> cost_;
   std::map<std::tuple<int, int, int>, Lane> lanes_;
-  std::deque<Unsettled> unsettled_;
+  UnsettledCalls unsettled_;
 };
 
 class RepeatedWork final : public Work {
@@ -244,7 +224,7 @@ void TracedCommunicator::at_boundary(BoundaryKind kind, Verb verb, int peer, int
 }
 
 WorkPtr TracedCommunicator::post(Call call) {
-  settle(/*wait=*/false);
+  unsettled_.settle(/*wait=*/false);
   TypeWatch* const watch = type_watch_of_thread;
   const TypeChange types = watch != nullptr ? watch->called(call, group()) : TypeChange();
   at_boundary(BoundaryKind::kPost, call.verb, call.peer, call.tag, types);
@@ -354,46 +334,13 @@ void TracedCommunicator::resume_after(Record& record) {
     record.event.virtual_peer_wait_ns = lost.peer_wait_ns;
   }
   if (tracer_ == nullptr || !record.traced) return;
-  if (const auto* later = dynamic_cast<const OffersTiming*>(record.inner.get())) return record_later(record, *later);
-  record_event(record.event, std::move(record.sent_bytes));
-}
-
-void TracedCommunicator::record_later(Record& record, const OffersTiming& work) {
   if (!tracer_->enabled()) return;
-  if (unsettled_.empty()) unsettled_here().push_back(this);
-  unsettled_.push_back({record.event, std::move(record.sent_bytes), work.timing()});
-  settle(/*wait=*/false);
-}
-
-void TracedCommunicator::record_event(const Event& event, std::vector<double> sent_bytes) {
-  if (sent_bytes.empty()) return tracer_->record(event);
-  tracer_->record(event, std::move(sent_bytes));
-}
-
-void TracedCommunicator::settle(bool wait) {
-  if (unsettled_.empty()) return;
-  // Events are recorded with the tracer's state at the time of the wait().
-  const int microbatch = tracer_->microbatch();
-  const bool enabled = tracer_->enabled();
-  tracer_->set_enabled(true);
-  for (; !unsettled_.empty(); unsettled_.pop_front()) {
-    Unsettled& call = unsettled_.front();
-    while (wait && !call.timing->known()) std::this_thread::yield();
-    if (!call.timing->known()) break;
-    set_wall_times(call.event, call.timing->call_times());
-    tracer_->set_microbatch(call.event.microbatch);
-    record_event(call.event, std::move(call.sent_bytes));
-  }
-  tracer_->set_microbatch(microbatch);
-  tracer_->set_enabled(enabled);
-  if (unsettled_.empty()) std::erase(unsettled_here(), this);
+  if (const auto* later = dynamic_cast<const OffersTiming*>(record.inner.get()))
+    return unsettled_.add(record.event, std::move(record.sent_bytes), later->timing());
+  record_call(*tracer_, record.event, std::move(record.sent_bytes));
 }
 
 }  // namespace
-
-void settle_traced_calls() {
-  for (TracedCommunicator* communicator : std::vector(unsettled_here())) communicator->settle(/*wait=*/true);
-}
 
 Observers observers_of(Communicator& comm) {
   const auto* const traced = dynamic_cast<const TracedCommunicator*>(&comm);

@@ -9,6 +9,7 @@
 #include "backends/meta/meta_world.h"
 #include "core/plan/record_step.h"
 #include "core/plan/step_time.h"
+#include "core/runtime/memory/measure.h"
 #include "core/trace/trace_report.h"
 #include "tests/plan/run_models.h"
 #include "tests/runtime/tiny_run.h"
@@ -59,6 +60,24 @@ inline void expect_recorded(TrainConfig c, const std::string& what) {
   const StepRecord record = record_step(engine.plan(), make_meta_world);
   expect_calls(record, result, engine.plan().mesh);
   expect_time(record, seen->steps.back(), what);
+}
+
+// Every rank's fullest moment.
+inline void expect_peaks(const TrainConfig& config, const std::string& what) {
+  const RunPlan plan = resolve(config);
+  const std::vector<MeasuredMemory> ranks =
+      measure_memory(default_components(make_thread_world({.size = plan.mesh.world_size()}), plan), plan);
+  const StepRecord record = record_step(plan, make_meta_world);
+  for (const MeasuredMemory& rank : ranks) {
+    const RankRecord& planned = record.of_pipeline_rank(plan.mesh.coordinate(Axis::kPp, rank.global_rank));
+    const double ratio = static_cast<double>(together(planned.at_peak)) / static_cast<double>(rank.peak_bytes);
+    EXPECT_NEAR(ratio, 1.0, kPeakTolerance) << what << ", rank " << rank.global_rank;
+    if (!shows()) continue;
+    std::printf("%-34s r%d peak %+.3f %%:", what.c_str(), rank.global_rank, 100 * (ratio - 1));
+    for (size_t i = 0; i < rank.at_peak.size(); ++i)
+      std::printf(" %ld/%ld", static_cast<long>(planned.at_peak[i] / 1000), static_cast<long>(rank.at_peak[i] / 1000));
+    std::printf("\n");
+  }
 }
 
 }  // namespace ranklab

@@ -2,7 +2,6 @@
 // against the same steps on real tensors.
 #include <gtest/gtest.h>
 
-#include "core/runtime/memory/measure.h"
 #include "tests/plan/against_runs.h"
 
 namespace ranklab {
@@ -20,24 +19,12 @@ TrainConfig paired_config(const char* schedule) {
   return c;
 }
 
-void expect_memory(const TrainConfig& c) {
-  const RunPlan plan = resolve(c);
-  const StepRecord record = record_step(plan, make_meta_world);
-  for (const MeasuredMemory& rank :
-       measure_memory(default_components(make_thread_world({.size = plan.mesh.world_size()}), plan), plan)) {
-    const RankRecord& planned = record.of_pipeline_rank(plan.mesh.coordinate(Axis::kPp, rank.global_rank));
-    EXPECT_NEAR(static_cast<double>(together(planned.at_peak)) / static_cast<double>(rank.peak_bytes), 1,
-                kPeakTolerance)
-        << "rank " << rank.global_rank;
-  }
-}
-
 TEST(Pairs, AreRecordedAsTheyRun) {
   for (const char* schedule : {"1f1b", "interleaved-1f1b", "dualpipe", "dualpipe-v"}) {
     SCOPED_TRACE(schedule);
     const TrainConfig c = paired_config(schedule);
     expect_recorded(c, schedule);
-    expect_memory(c);
+    expect_peaks(c, c.pipeline_schedule);
   }
 }
 
@@ -47,7 +34,7 @@ TEST(Pairs, WithOtherExchangesInside) {
     TrainConfig c = paired_config("1f1b");
     change(c);
     expect_recorded(c, what);
-    expect_memory(c);
+    expect_peaks(c, c.pipeline_schedule);
   };
   check("ZeRO 3, reductions of each microbatch", [](TrainConfig& c) {
     c.zero_stage = 3;
@@ -73,7 +60,7 @@ TEST(Pairs, WithTensorParallelism) {
   c.global_batch_size = 32;
   c.overlap_moe = true;
   expect_recorded(c, "tp 2");
-  expect_memory(c);
+  expect_peaks(c, c.pipeline_schedule);
 }
 
 // Pairs of a plan are also in the trace that is drawn of it.

@@ -126,22 +126,7 @@ TEST(MuonTimes, OfExpertsAreThoseOfTheRun) {
 
 class Peaks : public testing::TestWithParam<PeakRun> {};
 
-TEST_P(Peaks, AreThoseOfTheRun) {
-  const RunPlan plan = resolve(config_of(GetParam()));
-  const std::vector<MeasuredMemory> ranks =
-      measure_memory(default_components(make_thread_world({.size = plan.mesh.world_size()}), plan), plan);
-  const StepRecord record = record_step(plan, make_meta_world);
-  for (const MeasuredMemory& rank : ranks) {
-    const RankRecord& planned = record.of_pipeline_rank(plan.mesh.coordinate(Axis::kPp, rank.global_rank));
-    const double ratio = static_cast<double>(together(planned.at_peak)) / static_cast<double>(rank.peak_bytes);
-    EXPECT_NEAR(ratio, 1.0, kPeakTolerance) << "rank " << rank.global_rank;
-    if (!shows()) continue;
-    std::printf("%-34s r%d peak %+.3f %%:", GetParam().name, rank.global_rank, 100 * (ratio - 1));
-    for (size_t i = 0; i < rank.at_peak.size(); ++i)
-      std::printf(" %ld/%ld", static_cast<long>(planned.at_peak[i] / 1000), static_cast<long>(rank.at_peak[i] / 1000));
-    std::printf("\n");
-  }
-}
+TEST_P(Peaks, AreThoseOfTheRun) { expect_peaks(config_of(GetParam()), GetParam().name); }
 
 INSTANTIATE_TEST_SUITE_P(Runs, Peaks, testing::ValuesIn(kPeakRuns), row_name<PeakRun>);
 
