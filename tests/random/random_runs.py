@@ -11,6 +11,7 @@ resume  training that goes on from a checkpoint on another layout has the losses
 launch  ranks that are processes (ranklab launch) have the metrics of ranks that are threads, bit for bit
 gpu     ranks that are threads on one GPU compute what they do on the host, in the same virtual time; without a GPU PROGRAM is
         tests/cuda/stand_in/ranklab.sh
+watched a run that is watched (sentinels, traces, dumps, checkpoints, validation) computes and takes what it does alone
 types   every tensor of a step, followed on numbers, is reduced over the ranks that used it (train --check-gradient-types)
 
 Ends with 1, and the commands that show it, where one is not. A seed whose settings do not fit together is drawn again.
@@ -22,6 +23,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 from random_flags import Draw, draw_layout, draw_model, scaled, with_diloco, with_expert_overlap, with_gather_overlap, with_groups, with_more_microbatches, with_padded_experts, with_tensor_overlap, words
 
@@ -171,6 +173,57 @@ def check_launch(program, seed):
             raise Different(f"step {one['step']} has other metrics: " + ", ".join(f"{key} {one.get(key)} and {other.get(key)}" for key in keys))
 
 
+def draw_watching(draw, folder):
+    """What looks at a run, or writes of it, and does not take part."""
+    draw.flags = []
+    draw.maybe(0.4, "--sentinel-mode", "minimal", "standard", "debug")
+    draw.maybe(0.3, "--sentinel-interval", 1, 2)
+    draw.maybe(0.3, "--sentinel-drift-interval", 1, 2)
+    draw.maybe(0.4, "--watch", 1, 2)
+    draw.maybe(0.3, "--check-calls")
+    draw.maybe(0.3, "--check-gradient-types")
+    draw.maybe(0.3, "--precision-stats-interval", 0, 1)
+    draw.maybe(0.3, "--tensorboard-dir", f"{folder}/board")
+    draw.maybe(0.3, "--sentinel-histogram-interval", 1)
+    if draw.chance(0.3):
+        draw.add("--dump", draw.pick("layers.0.*", "*.mlp", "*"))
+        draw.maybe(0.5, "--at", "step=1..2", "step=1 microbatch=0", "pass=backward")
+    if draw.chance(0.3):
+        draw.add("--save", f"{folder}/saved")
+        draw.add("--save-interval", draw.pick(1, 2))
+        draw.maybe(0.5, "--async-save")
+    if draw.chance(0.6):
+        draw.add("--trace-level", draw.pick("step", "action", "module", "kernel"))
+    else:
+        draw.add("--no-trace")
+    draw.add("--eval-interval", draw.pick(0, 1, 2))
+    draw.maybe(0.5, "--eval-iters", 1, 2)
+    draw.maybe(0.2, "--collectives", "gloo", "direct")
+    return draw.flags
+
+
+# Sentinels and validation hold what they read, and a parameter that they need is gathered before the step that would have overlapped it.
+TIMES = {"virtual_step_ms", "mfu", "exposed_comm_fraction", "peer_wait_fraction", "peak_memory_bytes"}
+
+
+def check_watched(program, seed):
+    draw, flags = drawn(seed)
+    shared = [*words(flags), *(draw_precision(draw) if draw.chance(0.5) else []), "--train-iters", "4", "--lr-warmup-iters", "0", "--sample-tokens", "0"]
+    watching = draw_watching(draw, tempfile.mkdtemp(dir=program.folder))
+    program.run("train", *shared, "--eval-interval", "0", "--no-trace", "--log-dir", "alone")
+    try:
+        program.run("train", *shared, *words(watching), "--log-dir", "watched")
+    except Different as ended:
+        if "a sentinel ended the run" in str(ended):
+            raise Refused("it does not get to its end") from ended
+        raise
+    alone, watched = ([step for step in metrics_of(f"{program.folder}/{kind}") if "virtual_step_ms" in step] for kind in ("alone", "watched"))
+    for one, other in zip(alone, watched, strict=True):
+        keys = [key for key in one if key not in TIMES and one[key] != other.get(key)]
+        if keys:
+            raise Different(f"step {one['step']} has other metrics: " + ", ".join(f"{key} {one[key]} and {other.get(key)}" for key in keys))
+
+
 def check_gpu(program, seed):
     draw, flags = drawn(seed)
     narrow = draw.chance(0.4)
@@ -186,7 +239,22 @@ def check_gpu(program, seed):
                 raise Different(f"{key} of step {one['step']} is {one[key]} on the host and {other[key]} on the GPU")
 
 
-CHECKS = {"gpu": check_gpu, "parity": check_parity, "types": check_types, "launch": check_launch, "plan": check_plan, "memory": check_memory, "resume": check_resume}
+CHECKS = {"gpu": check_gpu, "parity": check_parity, "types": check_types, "launch": check_launch, "watched": check_watched, "plan": check_plan, "memory": check_memory, "resume": check_resume}
+
+
+def run_one(program, check, number):
+    """None, or what is different and the commands that show it."""
+    with tempfile.TemporaryDirectory() as folder:
+        for attempt in range(MOST_DRAWS):
+            tried = Program(program, folder)
+            try:
+                CHECKS[check](tried, number * MOST_DRAWS + attempt)
+                return None
+            except Refused:
+                continue
+            except (Different, subprocess.TimeoutExpired) as found:
+                return "\n    ".join([f"{check}, run {number}: {found}", *tried.commands])
+    return f"{check}, run {number}: all of {MOST_DRAWS} settings were refused, which says something of how they are drawn"
 
 
 def main():
@@ -195,23 +263,15 @@ def main():
     parser.add_argument("check", choices=CHECKS)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
     asked = parser.parse_args()
     wrong = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(asked.first, asked.first + asked.runs):
-            for attempt in range(MOST_DRAWS):
-                program = Program(os.path.abspath(asked.program), folder)
-                try:
-                    CHECKS[asked.check](program, number * MOST_DRAWS + attempt)
-                    break
-                except Refused:
-                    continue
-                except (Different, subprocess.TimeoutExpired) as found:
-                    wrong += 1
-                    print(f"{asked.check}, run {number}: {found}", *program.commands, sep="\n    ", flush=True)
-                    break
-            else:
-                sys.exit(f"{asked.check}, run {number}: all of {MOST_DRAWS} settings were refused, which says something of how they are drawn")
+    with ThreadPoolExecutor(asked.jobs) as pool:
+        numbers = range(asked.first, asked.first + asked.runs)
+        for found in pool.map(lambda number: run_one(os.path.abspath(asked.program), asked.check, number), numbers):
+            if found:
+                wrong += 1
+                print(found, flush=True)
     print(f"{asked.check}: {asked.runs - wrong} of {asked.runs} random runs are as they must be")
     return 1 if wrong else 0
 
