@@ -218,7 +218,10 @@ TEST(MeasuredRuns, AGpuIsNamedInAnyCaseAndItsSlowerFormIsAnother) {
   EXPECT_EQ(run_of("NeMo", "h100").gpu, "h100-sxm");
   EXPECT_EQ(run_of("NeMo", "NVIDIA H100 SXM, NVLink").gpu, "h100-sxm");
   EXPECT_EQ(plan_of(run_of("NeMo", "gb200 nvl72")).config.gpus_per_node, 64);
-  for (const char* slower : {"A100-40GB", "H100 PCIe", "H100 NVL"})
+  EXPECT_EQ(run_of("NeMo", "A100-80GB").gpu, "a100-80");
+  for (const char* smaller : {"A100-40GB", "NVIDIA A100-SXM4 40 GB", "a100_40gb"})
+    EXPECT_EQ(run_of("NeMo", smaller).gpu, "a100-40");
+  for (const char* slower : {"A100-PCIe 40GB", "H100 PCIe", "H100 NVL"})
     EXPECT_THAT(run_of("NeMo", slower).left_out, HasSubstr(slower)) << "a quarter to a third slower";
 }
 

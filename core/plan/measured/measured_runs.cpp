@@ -28,8 +28,10 @@ constexpr std::array kGpus = {GpuName{"h100-96", "h100-96"}, GpuName{"gb300", "g
                               GpuName{"b300", "b300"},       GpuName{"b200", "b200"},     GpuName{"h200", "h200"},
                               GpuName{"h800", "h800"},       GpuName{"h100", "h100-sxm"}, GpuName{"a100", "a100-80"},
                               GpuName{"l40s", "l40s"}};
+// Parts of the same name whose text also has one of these words.
+constexpr std::array kSmallerA100s = {"40gb", "40 gb"};
 // GPUs without a profile, although a faster one of the same name has one.
-constexpr std::array kSlowerGpus = {"40gb", "40 gb", "pcie", "h100 nvl", "h100-nvl"};
+constexpr std::array kSlowerGpus = {"pcie", "h100 nvl", "h100-nvl"};
 
 // Sizes that must be numbers if a row has them. Other values may be text from a paper: "3072->15360 over 469B tokens".
 constexpr const char* kSizes =
@@ -49,11 +51,13 @@ class RowPlan {
     if (holds(c_.text("phase"), "LoRA"))
       return leave_out("LoRA has weight gradients of a few small matrices alone, and no model here");
     const std::string gpu = lower_case(c_.text("gpu_type"));
+    const auto has_one_of = [&](const auto& words) {
+      return std::ranges::any_of(words, [&](const char* one) { return holds(gpu, one); });
+    };
     const auto* const known = std::ranges::find_if(kGpus, [&](const GpuName& one) { return holds(gpu, one.in_text); });
-    if (known == kGpus.end() || std::ranges::any_of(kSlowerGpus, [&](const char* one) { return holds(gpu, one); }))
-      return leave_out("no profile of " + c_.text("gpu_type"));
+    if (known == kGpus.end() || has_one_of(kSlowerGpus)) return leave_out("no profile of " + c_.text("gpu_type"));
     if (const std::string why = software_.unknown(); !why.empty()) return leave_out(why);
-    run_.gpu = known->profile;
+    run_.gpu = known->in_text == std::string("a100") && has_one_of(kSmallerA100s) ? "a100-40" : known->profile;
     set("sim.hardware", run_.gpu);
     set("sim.efficiency", "measured");
     model();
