@@ -83,12 +83,13 @@ class ReplaySpan final : public CallTiming, public WatchedCall {
   int64_t posted_ns_;
 };
 
-// The memory of a graph's tensors, reserved for them as long as the graph exists.
+// The memory of the tensors of a graph, or of graphs that are replayed in turn, reserved for them as long as one of
+// them exists.
 class GraphPool {
  public:
   explicit GraphPool(c10::DeviceIndex device) : device_(device) {}
   ~GraphPool() {
-    if (opened_) allocator::releasePool(device_, id_);
+    for (; opened_ > 0; --opened_) allocator::releasePool(device_, id_);
   }
   GraphPool(const GraphPool&) = delete;
   GraphPool& operator=(const GraphPool&) = delete;
@@ -100,14 +101,14 @@ class GraphPool {
       cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
       return cudaStreamIsCapturing(asked, &status) == cudaSuccess && status == cudaStreamCaptureStatusActive;
     });
-    opened_ = true;
+    ++opened_;
   }
   void close() { allocator::endAllocateToPool(device_, id_); }
 
  private:
   c10::DeviceIndex device_;
   c10::MempoolId_t id_ = new_pool();
-  bool opened_ = false;
+  int opened_ = 0;
 };
 
 // The launches of a graph, whose collectives may wait for a peer that never arrives.
@@ -126,13 +127,16 @@ class WatchedLaunches final : public WatchedComm {
 
 class StreamGraph final : public RecordedGraph {
  public:
-  StreamGraph(NcclContextPtr context, const c10::cuda::CUDAStream& stream, const GraphBody& body)
-      : context_(std::move(context)), watched_(context_), pool_(context_->device.index()) {
+  StreamGraph(NcclContextPtr context, const c10::cuda::CUDAStream& stream, const GraphBody& body,
+              const StreamGraph* before)
+      : context_(std::move(context)),
+        watched_(context_),
+        pool_(before != nullptr ? before->pool_ : std::make_shared<GraphPool>(context_->device.index())) {
     const c10::cuda::CUDAStreamGuard here(stream);
-    pool_.open();
+    pool_->open();
     OwnedGraph graph;
     const std::exception_ptr thrown = capture(stream.stream(), body, graph);
-    pool_.close();
+    pool_->close();
     if (thrown) std::rethrow_exception(thrown);
     accept(cudaGraphInstantiate(&launched_, graph.get(), 0), "making it");
   }
@@ -210,7 +214,7 @@ class StreamGraph final : public RecordedGraph {
 
   NcclContextPtr context_;
   WatchedLaunches watched_;
-  GraphPool pool_;
+  std::shared_ptr<GraphPool> pool_;
   cudaGraphExec_t launched_ = nullptr;
   GraphTensors outputs_;
 };
@@ -233,11 +237,11 @@ class StreamRecorder final : public GraphRecorder {
     // stream does with them now.
     return outputs;
   }
-  std::unique_ptr<RecordedGraph> record(const GraphBody& body) override {
+  std::unique_ptr<RecordedGraph> record(const GraphBody& body, const RecordedGraph* before) override {
     cudaDeviceSynchronize();
     // Frees what warm-ups allocated, for the graph's pool.
     if (!context_->options.shares_process) allocator::emptyCache();
-    return std::make_unique<StreamGraph>(context_, stream_, body);
+    return std::make_unique<StreamGraph>(context_, stream_, body, static_cast<const StreamGraph*>(before));
   }
 
  private:

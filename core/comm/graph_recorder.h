@@ -34,7 +34,9 @@ class GraphRecorder {
   // at first use, which cannot be recorded.
   virtual GraphTensors run(const GraphBody& body) = 0;
   // Records the body without computing anything. Throws kEnvironment if it does something that cannot be recorded.
-  virtual std::unique_ptr<RecordedGraph> record(const GraphBody& body) = 0;
+  // `before`: a recording of this recorder, each replay of which is followed by one of this body. The body may read any
+  // tensor that it made (also what autograd saved), and the two share their memory; null: there is none.
+  virtual std::unique_ptr<RecordedGraph> record(const GraphBody& body, const RecordedGraph* before = nullptr) = 0;
 };
 
 }  // namespace ranklab

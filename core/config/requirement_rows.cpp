@@ -50,7 +50,7 @@ std::string not_replayable(const TrainConfig& c) {
   const ModelConfig& m = c.model;
   const ContextSplit& keys = c.context_split;
   const bool rings = keys.uses(ContextExchange::kP2p) || keys.uses(ContextExchange::kAllToAllP2p);
-  for (const std::string& sized : {above("--pp", c.parallel.pp, 1), above("--cp", rings ? c.parallel.cp : 1, 1),
+  for (const std::string& sized : {above("--cp", rings ? c.parallel.cp : 1, 1),
                                    above("--num-experts", c.pads_experts() ? 0 : m.moe.num_experts, 0)})
     if (!sized.empty()) return sized;
   if (c.overlap_moe) return "--overlap-moe-expert-parallel-comm";  // a graph holds one microbatch
@@ -65,19 +65,19 @@ std::string not_replayable(const TrainConfig& c) {
 // A CUDA graph fixes its numbers when it is recorded, such as how many tokens an expert has, unless all are padded to
 // their capacity, or which noise rounding adds. The device reads other varying inputs from tensors: where dropout draws
 // its numbers, the amax of past steps, and the data of collectives. Messages are launched once the hosts on both sides
-// have posted them, which a graph cannot wait for.
+// have posted them, which a graph cannot wait for: those of a pipeline are outside its stages' graphs, those of a ring
+// of attention are not.
 void add_graphs(std::vector<Requirement>& rows) {
   const auto graph = [](Feature::Settings surroundings) {
     return Feature{.settings = {{"parallel.cuda_graph", "true"}},
                    .surroundings = std::move(surroundings),
                    .requested_by = [](const TrainConfig& c) { return c.cuda_graph; }};
   };
-  const Feature::Settings one_stage = {{"parallel.pp", "1"}};
-  rows.push_back({.feature = graph(one_stage),
+  rows.push_back({.feature = graph({}),
                   .needs = Capability::kRecordedPasses,
                   .why = "a CUDA graph saves kernel launches on a rank's own GPU; launches of simulated ranks only "
                          "cost virtual time"});
-  Feature::Settings recorded = one_stage;
+  Feature::Settings recorded;
   for (const Backend& row : backends())
     if (row.on_gpu.has(Capability::kRecordedPasses)) recorded.emplace_back("parallel.backend", row.name);
   rows.push_back({.feature = graph(recorded),
@@ -87,7 +87,7 @@ void add_graphs(std::vector<Requirement>& rows) {
                   .why = "a CUDA graph is replayed exactly as captured: no messages inside a pass, and no numbers from "
                          "the host (tokens per expert, noise of stochastic rounding)",
                   .instead =
-                      "--dp, --tp and --cp (--cp-comm-type all_gather or a2a) with a dense model or experts with "
+                      "--dp, --tp, --pp and --cp (--cp-comm-type all_gather or a2a) with a dense model or experts with "
                       "--moe-expert-capacity-factor and --moe-pad-expert-input-to-capacity, up to --zero-stage "
                       "2, rounding to nearest"});
 }

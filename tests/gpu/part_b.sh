@@ -58,6 +58,7 @@ nccl_layout "dp 2, CUDA graph" 2 nccl_one --dp 2 --num-microbatches 2 --cuda-gra
 nccl_layout "dp 2 ZeRO 2, CUDA graph" 2 nccl_one --dp 2 --zero-stage 2 --num-microbatches 2 --cuda-graph --no-trace
 nccl_layout "dp 2 tp 2, CUDA graph" 4 nccl_one --dp 2 --tp 2 --num-microbatches 2 --cuda-graph --no-trace
 for exchange in all_gather a2a; do nccl_layout "cp 2 $exchange, CUDA graph" 2 nccl_one --cp 2 --cp-comm-type $exchange --num-microbatches 2 --cuda-graph --no-trace; done
+for schedule in 1f1b interleaved-1f1b zb-h1 zb-v dualpipe; do nccl_layout "pp 2 $schedule, CUDA graphs" 2 nccl_one --pp 2 --num-microbatches 4 --pipeline-schedule "$schedule" $(stages_flag "$schedule") --cuda-graph --no-trace; done
 dropout="--hidden-dropout 0.1 --attention-dropout 0.1"
 step "one rank, dropout" 60 train nccl_one_dropout --backend cuda --train-iters 10 $dropout
 nccl_layout "tp 2, dropout, CUDA graph" 2 nccl_one_dropout --tp 2 --num-microbatches 2 --cuda-graph --no-trace $dropout

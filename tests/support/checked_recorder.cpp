@@ -33,7 +33,8 @@ void each_tensor(const c10::IValue& value, const Use& use) {
 // The operators that a body runs, one line each, with everything that a graph would fix about them.
 class OpLines {
  public:
-  OpLines() {
+  // `made`: storages that count as made by the body.
+  explicit OpLines(std::set<const void*> made) : made_(std::move(made)) {
     handle_ = at::addThreadLocalCallback(at::RecordFunctionCallback(&on_start, &on_end)
                                              .needsInputs(true)
                                              .needsOutputs(true)
@@ -67,6 +68,7 @@ class OpLines {
         lines[each.line] += strprintf(" @%p", each.data);
     return lines;
   }
+  const std::set<const void*>& made() const { return made_; }
 
  private:
   struct Frame : at::ObserverContext {
@@ -163,8 +165,8 @@ void check_reads(const std::vector<std::string>& lines) {
 
 class CheckedGraph final : public RecordedGraph {
  public:
-  CheckedGraph(GraphBody body, std::shared_ptr<RecorderCounts> counts)
-      : body_(std::move(body)), counts_(std::move(counts)) {
+  CheckedGraph(GraphBody body, std::shared_ptr<RecorderCounts> counts, const CheckedGraph* before)
+      : body_(std::move(body)), counts_(std::move(counts)), before_(before) {
     ++counts_->recordings;
     ++counts_->live;
     {
@@ -200,16 +202,19 @@ class CheckedGraph final : public RecordedGraph {
   const GraphTensors& outputs() const override { return outputs_; }
 
  private:
-  GraphTensors watched(std::vector<std::string>& lines) const {
-    OpLines ops;
+  GraphTensors watched(std::vector<std::string>& lines) {
+    OpLines ops(before_ == nullptr ? std::set<const void*>() : before_->made_);
     GraphTensors outputs = body_();
     lines = ops.lines();
+    made_ = ops.made();
     return outputs;
   }
 
   GraphBody body_;
   std::shared_ptr<RecorderCounts> counts_;
+  const CheckedGraph* before_;
   std::vector<std::string> lines_;
+  std::set<const void*> made_;  // by the last call of the body, and by those of the graphs before
   GraphTensors outputs_;
 };
 
@@ -220,8 +225,8 @@ class CheckedRecorder final : public GraphRecorder {
     ++counts_->warm_ups;
     return body();
   }
-  std::unique_ptr<RecordedGraph> record(const GraphBody& body) override {
-    return std::make_unique<CheckedGraph>(body, counts_);
+  std::unique_ptr<RecordedGraph> record(const GraphBody& body, const RecordedGraph* before) override {
+    return std::make_unique<CheckedGraph>(body, counts_, static_cast<const CheckedGraph*>(before));
   }
 
  private:

@@ -39,7 +39,7 @@ int64_t fixed_bytes(const RunPlan& plan) {
   for (const ModuleRow& row : module_table(c.model)) {
     sum += held(zero.parameters, types.param_bytes(), row) + held(shards_grads, types.grad_bytes(), row) +
            held(zero.optimizer, types.optimizer_bytes(is_hidden_matrix(row)), row) +
-           held(false, c.cuda_graph ? c.element_bytes() : 0, row);  // a CUDA graph keeps one microbatch's gradients
+           held(false, c.cuda_graph ? c.element_bytes() : 0, row);  // CUDA graphs keep a microbatch's gradients
   }
   return sum * plan.schedule.num_chains();
 }

@@ -65,6 +65,10 @@ void ActionRunner::run() {
       if (a.has_input_grad()) run_replayed(a.backward_microbatch());
       continue;
     }
+    if (options_.replayed_stages != nullptr) {
+      run_replayed(a);
+      continue;
+    }
     if (a.kind == ActionKind::kFBW && c_.plan.config.overlap_moe) {
       run_pair(a);
       continue;
@@ -103,7 +107,28 @@ void ActionRunner::run_pair(const Action& a) {
 // Runs a microbatch's forward and weight gradients together with its backward.
 void ActionRunner::run_replayed(int microbatch) {
   const Batch& batch = batches_[static_cast<size_t>(microbatch)];
-  losses_.push_back(options_.replayed->run(batch, loss_scale_of(microbatch), microbatch));
+  losses_.push_back(options_.replayed->run(c_, batch, loss_scale_of(microbatch), microbatch));
+}
+
+void ActionRunner::run_replayed(const Action& a) {
+  ReplayedStages& stages = *options_.replayed_stages;
+  if (a.has_forward()) {
+    const at::Tensor input =
+        schedule_.is_first(a.stage) ? at::Tensor() : messages_.take_activation(a.stage, a.microbatch);
+    take_output(a.stage, a.microbatch,
+                stages.forward(c_, local(a.stage), a.microbatch, batches_[static_cast<size_t>(a.microbatch)],
+                               loss_scale_of(a.microbatch), input));
+    flights_[{a.stage, a.microbatch}] = {};
+    count_flights();
+  }
+  const int stage = a.backward_stage(), microbatch = a.backward_microbatch();
+  if (a.has_input_grad()) {
+    const at::Tensor grad = schedule_.is_last(stage) ? at::Tensor() : messages_.take_gradient(stage, microbatch);
+    const at::Tensor input_grad = stages.backward(local(stage), microbatch, grad, a.has_weight_grad());
+    if (!schedule_.is_first(stage)) messages_.give_gradient(stage, microbatch, input_grad);
+  }
+  if (a.kind == ActionKind::kW) stages.weight_grad(local(stage), microbatch);
+  if (a.has_weight_grad()) land(stage, microbatch);
 }
 
 double ActionRunner::loss_scale_of(int microbatch) const {
@@ -129,16 +154,20 @@ void ActionRunner::run_forward(int stage, int microbatch) {
     const Span span(*this, "F", stage, microbatch);
     output = c_.model.forward_stage(local(stage), input, batches_[static_cast<size_t>(microbatch)], options_.result);
   }
-  if (!schedule_.is_last(stage)) {
-    messages_.give_activation(stage, microbatch, output.detach());
-  } else if (options_.result == StageResult::kLoss) {
-    losses_.push_back(output.detach());
-  } else {
-    result_ = output;
-  }
+  take_output(stage, microbatch, output.detach());
   if (!at::GradMode::is_enabled()) return;
   flights_[{stage, microbatch}] = {input, output, {}};
   count_flights();
+}
+
+void ActionRunner::take_output(int stage, int microbatch, const at::Tensor& output) {
+  if (!schedule_.is_last(stage)) {
+    messages_.give_activation(stage, microbatch, output);
+  } else if (options_.result == StageResult::kLoss) {
+    losses_.push_back(output);
+  } else {
+    result_ = output;
+  }
 }
 
 void ActionRunner::run_backward(int stage, int microbatch, bool whole) {

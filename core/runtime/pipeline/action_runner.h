@@ -10,6 +10,7 @@
 #include "core/parallel/deferred_grads.h"
 #include "core/runtime/components.h"
 #include "core/runtime/pipeline/replayed_pass.h"
+#include "core/runtime/pipeline/replayed_stages.h"
 #include "core/runtime/pipeline/stage_messages.h"
 
 namespace ranklab {
@@ -20,7 +21,9 @@ class ActionRunner {
     double loss_scale = 1;  // by which each loss is multiplied before its backward
     double scale = 1;       // the loss scaler's part of it
     StageResult result = StageResult::kLoss;
-    ReplayedPass* replayed = nullptr;  // if not null, runs the passes; only for a rank that has the whole model
+    // If not null, runs the passes: those of a rank that has the whole model, or a pipeline rank's.
+    ReplayedPass* replayed = nullptr;
+    ReplayedStages* replayed_stages = nullptr;
   };
   // All but the boundary and the options outlive this. `whole`: the training schedule, which defines the model's
   // stages; `schedule` may contain only its forwards.
@@ -42,6 +45,8 @@ class ActionRunner {
 
   void run_pair(const Action& a);
   void run_replayed(int microbatch);
+  void run_replayed(const Action& a);
+  void take_output(int stage, int microbatch, const at::Tensor& output);
   void run_forward(int stage, int microbatch);
   void run_backward(int stage, int microbatch, bool whole);
   void run_weight_grad(int stage, int microbatch);

@@ -41,11 +41,16 @@ class PipelineSchedule : public ScheduleStrategy {
     StepOutput output;
     output.tokens = tokens_of_losses(c, schedule, batches);
     c.optimizer.begin_step(schedule.num_microbatches);
-    ActionRunner runner(c, schedule, schedule, batches, boundary_of_step(c),
-                        {.loss_scale = loss_scale, .scale = scale, .replayed = ReplayedPass::of_step(c, replayed_)});
+    const BoundaryTensor boundary = boundary_of_step(c);
+    ActionRunner runner(c, schedule, schedule, batches, boundary,
+                        {.loss_scale = loss_scale,
+                         .scale = scale,
+                         .replayed = ReplayedPass::of_step(c, replayed_),
+                         .replayed_stages = ReplayedStages::of_step(c, schedule, batches, boundary, replayed_stages_)});
     runner.run();
     output.loss_sum = runner.loss_sum();
-    if (replayed_) replayed_->settle();  // reading the losses has waited for the device
+    if (replayed_) replayed_->settle();
+    if (replayed_stages_) replayed_stages_->settle();
     return output;
   }
 
@@ -80,6 +85,7 @@ class PipelineSchedule : public ScheduleStrategy {
  private:
   Schedule schedule_, validation_, single_;
   std::unique_ptr<ReplayedPass> replayed_;
+  std::unique_ptr<ReplayedStages> replayed_stages_;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "core/comm/graph_recorder.h"
-#include "core/sim/memory_scope.h"
+#include "core/runtime/pipeline/graph_memory.h"
 
 namespace ranklab {
 
@@ -30,16 +30,13 @@ class ReplayedFunction {
  private:
   void recapture(const GraphTensors& inputs);
   void record();
-  void note_peak() const;
 
   std::shared_ptr<GraphRecorder> recorder_;
   Function function_;
   GraphTensors inputs_;  // where the recording reads them
   int warm_ups_ = 0;
   std::unique_ptr<RecordedGraph> graph_;  // null: not recorded yet
-  // A replay allocates no memory that the book would see, but the graph reuses its own. These are its peaks by
-  // category, above what it holds between replays.
-  MemoryBook::Peaks taken_;
+  GraphMemory memory_;
 };
 
 }  // namespace ranklab

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/runtime/components.h"
+#include "core/runtime/pipeline/recorded_inputs.h"
 #include "core/runtime/pipeline/replayed_function.h"
 
 namespace ranklab {
@@ -21,31 +22,21 @@ class ReplayedPass {
   // The parts of the context must outlive this. REQUIRES: one stage.
   ReplayedPass(StepContext& context, std::shared_ptr<GraphRecorder> recorder);
 
-  // The object that runs this step's passes: `kept`, which the first call creates, or null if passes are not replayed.
-  // That is the case if --cuda-graph was not given, if the world has no recorder (shapes), or if something observes or
-  // changes the passes (hooks of modules, a check of tensors' types, a stepper, an injected bug).
+  // The object that runs this step's passes: `kept`, which the first call creates, or null if passes are not replayed
+  // (replays_step()), the world has no recorder (shapes), or the rank has not the whole model.
   static ReplayedPass* of_step(StepContext& context, std::unique_ptr<ReplayedPass>& kept);
   // RETURNS: the microbatch's loss, as a separate tensor.
-  at::Tensor run(const Batch& batch, double loss_scale, int microbatch);
-  // Records the spans of the passes since the last call. REQUIRES: the device has finished them.
-  void settle();
+  at::Tensor run(StepContext& context, const Batch& batch, double loss_scale, int microbatch);
+  void settle() { spans_.settle(); }
 
  private:
   GraphTensors passes(const GraphTensors& inputs);
-  void hand_over(const GraphTensors& outputs, int microbatch);
 
-  struct Unsettled {
-    Event span;
-    std::shared_ptr<const CallTiming> timing;
-  };
-
-  RankContext& ctx_;
   CausalLm& model_;
   RankOptimizer& optimizer_;
-  bool has_experts_;
   std::vector<Parameter*> parameters_;
   ReplayedFunction function_;
-  std::vector<Unsettled> unsettled_;
+  ReplaySpans spans_;
 };
 
 }  // namespace ranklab

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/model/causal_lm.h"
+#include "core/spec/model_config.h"
 
 namespace ranklab {
 

@@ -115,6 +115,70 @@ const GraphRow kGraphs[] = {
        c.parallel.world = c.zero_stage = 2;
        c.grad_sync = GradSync::kMicrobatch;
      }},
+    {"pp 2, traced",
+     [](TrainConfig& c) {
+       c.parallel = {.world = 2, .pp = 2};
+       c.trace = true, c.trace_level = "action";
+     }},
+    {"pp 2, tp 2, dp 2, interleaved, overlapped",
+     [](TrainConfig& c) {
+       c.parallel = {.world = 8, .tp = 2, .pp = 2};
+       c.pipeline_schedule = "interleaved-1f1b", c.virtual_stages = 2;
+       c.sequence_parallel = c.tp_comm_overlap = true;
+       c.num_microbatches = 4, c.zero_stage = 2, c.overlap_grad_reduce = true;
+     }},
+    {"pp 2, divided backwards, bf16, dropout, recomputation",
+     [](TrainConfig& c) {
+       c.parallel = {.world = 2, .pp = 2};
+       c.pipeline_schedule = "zb-h1", c.num_microbatches = 4;
+       c.params_dtype = "fp32", c.bf16 = true;
+       c.model.dropout = 0.2;
+       c.recompute_granularity = "full";
+     }},
+    {"pp 2, two copies, tied",
+     [](TrainConfig& c) {
+       c.parallel = {.world = 2, .pp = 2};
+       c.pipeline_schedule = "dualpipe", c.num_microbatches = 4;
+       c.model.tie_embeddings = true;
+     }},
+    {"pp 2, a V of stages, fp16, cp 2",
+     [](TrainConfig& c) {
+       c.parallel = {.world = 4, .cp = 2, .pp = 2};
+       c.context_split.exchange = ContextExchange::kAllGather;
+       c.pipeline_schedule = "zb-v", c.num_microbatches = 4;
+       c.params_dtype = "fp32", c.precision.fp16 = true;
+     }},
+    {"pp 2, prediction modules with experts, divided backwards",
+     [](TrainConfig& c) {
+       variant(c, "deepseek");
+       c.model.moe.capacity_factor = 1.25;
+       c.parallel = {.world = 4, .pp = 2, .ep = 2};
+       c.pad_experts = true;
+       c.pipeline_schedule = "zb-h1", c.num_microbatches = 4;
+     }},
+    {"pp 2, experts, two losses, biases",
+     [](TrainConfig& c) {
+       variant(c, "deepseek_experts");
+       c.model.moe.capacity_factor = 1;
+       c.model.moe.z_loss_coeff = 0.01;
+       c.parallel = {.world = 4, .pp = 2, .ep = 2};
+       c.pad_experts = c.delay_weight_grads = true;
+     }},
+    // The head's matrix is also the embedding of the prediction modules: it has a part of its gradient in B and one in
+    // W.
+    {"pp 2, one microbatch, prediction modules, tied, divided backwards",
+     [](TrainConfig& c) {
+       variant(c, "latent_mtp");
+       c.model.tie_embeddings = true;
+       c.parallel = {.world = 2, .pp = 2};
+       c.pipeline_schedule = "zb-h1", c.num_microbatches = 1, c.train_iters = 6;
+     }},
+    {"pp 2, clipped heads",
+     [](TrainConfig& c) {
+       c.parallel = {.world = 2, .pp = 2};
+       c.params_dtype = "fp32", c.bf16 = true;
+       c.qk_clip = true, c.qk_clip_threshold = 0.5;
+     }},
 };
 
 TEST(GpuGraphs, RecordedPassesHaveTheBitsOfOthers) {
@@ -127,6 +191,28 @@ TEST(GpuGraphs, RecordedPassesHaveTheBitsOfOthers) {
     const TrainingRecord want = record_training(config, on_gpus());
     config.cuda_graph = true;
     expect_same_training(record_training(config, on_gpus()), want, kSameBits);
+  }
+}
+
+// The scales of past steps are read, and the amaxes of this one kept, in the same place by every graph.
+TEST(GpuGraphs, QuantizedPassesToo) {
+  for (const char* recipe : {"fp8_delayed", "deepseek_v3"}) {
+    for (const int pp : {1, 2}) {
+      SCOPED_TRACE(std::string(recipe) + ", pp " + std::to_string(pp));
+      TrainConfig config = gpu_config();
+      config.model.hidden_size = 128;
+      config.model.ffn_hidden_size = 512;
+      config.params_dtype = "fp32";
+      config.precision.recipe = recipe;
+      config.precision.stats_interval = 0;
+      config.parallel = {.world = 2, .pp = pp};
+      config.pipeline_schedule = pp == 1 ? "1f1b" : "zb-h1";
+      config.num_microbatches = 2;
+      config.train_iters = 4;
+      const TrainingRecord want = record_training(config, on_gpus());
+      config.cuda_graph = true;
+      expect_same_training(record_training(config, on_gpus()), want, kSameBits);
+    }
   }
 }
 

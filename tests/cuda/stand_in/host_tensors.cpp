@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
+#include <ATen/Parallel.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <ATen/native/CPUFallback.h>
 #include <ATen/ops/_reshape_alias_native.h>
@@ -36,6 +37,13 @@ void setHasPrimaryContext(bool (*has)(c10::DeviceIndex));
 
 namespace ranklab::stand_in {
 namespace {
+
+// Sums of the host's operators depend on the number of math threads, which each thread has of its own: all streams have
+// one, so that work has the same bits on each of them.
+void compute_alone() {
+  thread_local const bool alone = (at::set_num_threads(1), true);
+  static_cast<void>(alone);
+}
 
 using OptionalType = std::optional<at::ScalarType>;
 using OptionalLayout = std::optional<at::Layout>;
@@ -292,6 +300,7 @@ void by_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   torch::jit::drop(*stack, count);
   for (const c10::IValue& result : results) stack->push_back(result);
   launch(c10::cuda::getCurrentCUDAStream(device->index()).stream(), [op, of_host, filled] {
+    compute_alone();
     const at::AutoDispatchBelowADInplaceOrView only_the_kernel;
     torch::jit::Stack taken = of_host;  // of which results by reference may be parts
     op.callBoxed(taken);
@@ -362,6 +371,7 @@ void launch_on_host(const std::vector<at::Tensor>& tensors,
   std::vector<at::Tensor> there;
   for (const at::Tensor& each : tensors) there.push_back(same_on_host(each));
   launch(current_stream(tensors.front()), [there, kernel = std::move(kernel)] {
+    compute_alone();
     const at::AutoDispatchBelowADInplaceOrView only_the_kernel;
     kernel(there);
   });

@@ -127,6 +127,37 @@ TEST(StreamGraph, ItsMemoryIsItsOwn) {
   });
 }
 
+// As a forward and its backward: what the first one left is read by the second one, which may use its memory.
+TEST(StreamGraph, OneBehindAnotherReadsWhatItMadeInTheSameMemory) {
+  on_one_rank([](GraphRecorder& recorder, const at::TensorOptions& options) {
+    at::Tensor x = at::zeros({1 << 20}, options), saved;
+    const auto forward = recorder.record([&] {
+      saved = at::empty({1 << 20}, options);
+      saved.copy_(x);
+      return GraphTensors{};
+    });
+    const void* const where = saved.const_data_ptr();
+    bool reused = false;
+    const auto backward = recorder.record(
+        [&] {
+          at::Tensor grad = at::empty({4}, options);
+          grad.copy_(saved.narrow(0, 0, 4)).add_(1);
+          saved.reset();
+          const at::Tensor next = at::zeros({1 << 20}, options);
+          reused = next.const_data_ptr() == where;
+          return GraphTensors{grad};
+        },
+        forward.get());
+    EXPECT_TRUE(reused);
+    for (const float value : {3.0F, 5.0F}) {
+      x.fill_(value);
+      forward->replay();
+      backward->replay();
+      EXPECT_EQ(first(backward->outputs()[0]), value + 1);
+    }
+  });
+}
+
 TEST(StreamGraph, ItsTimesAreTheDevices) {
   on_one_rank([](GraphRecorder& recorder, const at::TensorOptions& options) {
     at::Tensor x = at::zeros({4}, options);
