@@ -50,6 +50,7 @@ class ParityWatch final : public SentinelFamily, public ModuleHook {
     recorder_.residual_stream(path, pass, sum);
   }
 
+  bool reads_parameters() const override { return true; }
   void fill(const SentinelStep& step, RankTable& table) override {
     const UnseenScope unseen;
     recorder_.end_step();

@@ -194,7 +194,7 @@ class RuntimeEngine::RankLoop {
       memory_->record();
       recorder_.observe_loss(output);
       norm = optimizer_->finish_step(lr);
-      if (sentinels_) optimizer_->settle_parameters();  // they read parameters after each step
+      if (sentinels_ && sentinels_->monitor().reads_parameters(step)) optimizer_->settle_parameters();
       if (scaler) {
         output.loss_scale = scale;
         output.skipped = scaler->overflowed();

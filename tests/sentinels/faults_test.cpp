@@ -320,5 +320,26 @@ TEST(SentinelsOff, ChangeNothingAndOnTheyChangeNoBit) {
   }
 }
 
+// Gathers of updated parameters go on during the next forward, except in steps after which a sentinel reads them all.
+TEST(OverlappedGathers, EndEarlyOnlyWhereSentinelsReadWhatIsGathered) {
+  TrainConfig config = watched_config();
+  config.parallel = {.world = 2};
+  config.zero_stage = 1;
+  config.overlap_param_gather = true;
+  const auto times = [&](const SentinelSettings& sentinels) {
+    config.sentinels = sentinels;
+    std::vector<double> ms;
+    for (const StepMetrics& step : run_sentinels(config).metrics) ms.push_back(step.virtual_step_ms);
+    return ms;
+  };
+  const std::vector<double> alone = times({});
+  EXPECT_EQ(times({.mode = SentinelMode::kStandard, .rules = {}, .probe_interval = 100, .drift_interval = 100})[3],
+            alone[3]);
+  const std::vector<double> drift =
+      times({.mode = SentinelMode::kStandard, .rules = {}, .probe_interval = 100, .drift_interval = 3});
+  EXPECT_GT(drift[3], alone[3]) << "after which replicas are compared";
+  EXPECT_EQ(drift[5], alone[5]);
+}
+
 }  // namespace
 }  // namespace ranklab

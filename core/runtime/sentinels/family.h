@@ -47,6 +47,9 @@ class SentinelFamily {
   virtual void fill(const SentinelStep& step, RankTable& table) = 0;
   virtual void report(const SentinelStep& step, const RankTable& table, SentinelReport& out) = 0;
 
+  // Whether fill() reads whole parameters, all of which the update's gathers must have reached by then.
+  virtual bool reads_parameters() const { return false; }
+
   // What the family needs to observe in the steps that it inspects; null: nothing.
   virtual ModuleHook* module_hook() { return nullptr; }
   virtual UpdateWatch* update_watch() { return nullptr; }

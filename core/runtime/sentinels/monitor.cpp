@@ -1,5 +1,6 @@
 #include "core/runtime/sentinels/monitor.h"
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -76,6 +77,14 @@ void SentinelMonitor::begin_step(int64_t step) {
       show(*family, true);
     }
   }
+}
+
+bool SentinelMonitor::reads_parameters(int64_t step) const {
+  return std::ranges::any_of(groups_, [&](const auto& one) {
+    const auto& [interval, group] = one;
+    return due(interval, step) &&
+           std::ranges::any_of(group.families, [](const auto& family) { return family->reads_parameters(); });
+  });
 }
 
 std::shared_ptr<const SentinelReport> SentinelMonitor::end_step(const SentinelStep& step) {

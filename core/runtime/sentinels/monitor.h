@@ -18,6 +18,8 @@ class SentinelMonitor : public KeepsRunningValues {
   explicit SentinelMonitor(SentinelContext context, const MakeOwnFamily& parity_watch = {});
 
   void begin_step(int64_t step);
+  // Whether a family that is due in this step reads whole parameters at its end.
+  bool reads_parameters(int64_t step) const;
   std::shared_ptr<const SentinelReport> end_step(const SentinelStep& step);
   void validated(double loss);                    // on all ranks
   void checkpointed(const CheckpointNote& note);  // on rank 0

@@ -20,6 +20,7 @@ class ProbeFamily final : public SentinelFamily {
     for (const int64_t layer : context.sentinel_layers) attention_slots_[layer] = table.reserve(kAttentionSlots);
   }
 
+  bool reads_parameters() const override { return true; }
   void fill(const SentinelStep&, RankTable& table) override {
     if (!tokens_BS_.defined()) take_probe();
     ModuleHooks& hooks = context_.model.registry().hooks();

@@ -19,6 +19,7 @@ class ReplicaFamily final : public SentinelFamily {
  public:
   ReplicaFamily(SentinelContext& context, RankTable& table) : context_(context), slots_(table.reserve(kKinds)) {}
 
+  bool reads_parameters() const override { return true; }
   void fill(const SentinelStep&, RankTable& table) override {
     const NoCostScope free;
     for (uint64_t& hash : hashes_) hash = 0;
