@@ -1,7 +1,6 @@
 #include "core/plan/measured/measured_runs.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "core/base/text.h"
 #include "core/plan/measured/measured_formats.h"
 #include "core/plan/measured/row_dates.h"
+#include "core/plan/measured/row_gpu.h"
 #include "core/plan/measured/row_reader.h"
 #include "core/plan/measured/row_software.h"
 #include "core/spec/recompute_policy.h"
@@ -19,19 +19,6 @@ namespace ranklab {
 namespace {
 
 using Json = nlohmann::json;
-
-struct GpuName {
-  const char *in_text, *profile;
-};
-// The first name that a row's gpu_type contains, ignoring case, is used.
-constexpr std::array kGpus = {GpuName{"h100-96", "h100-96"}, GpuName{"gb300", "gb300"},   GpuName{"gb200", "gb200"},
-                              GpuName{"b300", "b300"},       GpuName{"b200", "b200"},     GpuName{"h200", "h200"},
-                              GpuName{"h800", "h800"},       GpuName{"h100", "h100-sxm"}, GpuName{"a100", "a100-80"},
-                              GpuName{"l40s", "l40s"}};
-// Parts of the same name whose text also has one of these words.
-constexpr std::array kSmallerA100s = {"40gb", "40 gb"};
-// GPUs without a profile, although a faster one of the same name has one.
-constexpr std::array kSlowerGpus = {"pcie", "h100 nvl", "h100-nvl"};
 
 // Sizes that must be numbers if a row has them. Other values may be text from a paper: "3072->15360 over 469B tokens".
 constexpr const char* kSizes =
@@ -50,14 +37,10 @@ class RowPlan {
         return leave_out("its " + key + " is not a number: " + c_.shown(key.c_str()));
     if (holds(c_.text("phase"), "LoRA"))
       return leave_out("LoRA has weight gradients of a few small matrices alone, and no model here");
-    const std::string gpu = lower_case(c_.text("gpu_type"));
-    const auto has_one_of = [&](const auto& words) {
-      return std::ranges::any_of(words, [&](const char* one) { return holds(gpu, one); });
-    };
-    const auto* const known = std::ranges::find_if(kGpus, [&](const GpuName& one) { return holds(gpu, one.in_text); });
-    if (known == kGpus.end() || has_one_of(kSlowerGpus)) return leave_out("no profile of " + c_.text("gpu_type"));
+    const char* const profile = profile_of_gpu(c_.text("gpu_type"));
+    if (profile == nullptr) return leave_out("no profile of " + c_.text("gpu_type"));
     if (const std::string why = software_.unknown(); !why.empty()) return leave_out(why);
-    run_.gpu = known->in_text == std::string("a100") && has_one_of(kSmallerA100s) ? "a100-40" : known->profile;
+    run_.gpu = profile;
     set("sim.hardware", run_.gpu);
     set("sim.efficiency", "measured");
     model();
