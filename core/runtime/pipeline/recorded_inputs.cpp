@@ -85,6 +85,11 @@ void copy_into(const GraphTensors& to, const GraphTensors& from) {
     if (from[i].defined()) to[i].copy_(from[i], /*non_blocking=*/true);
 }
 
+at::Tensor separate_copy(const at::Tensor& result) {
+  const NoCostScope no_cost;
+  return result.defined() ? result.clone() : result;
+}
+
 void take_gradients(const std::vector<Parameter*>& parameters, GraphTensors& outputs) {
   for (const Parameter* parameter : parameters)
     outputs.push_back(std::exchange(parameter->data.mutable_grad(), at::Tensor()));

@@ -28,6 +28,9 @@ GraphTensors empty_like(const GraphTensors& tensors);
 // Without cost in virtual time; the host does not wait.
 void copy_into(const GraphTensors& to, const GraphTensors& from);
 
+// A result that the next replay does not overwrite, without cost in virtual time; undefined for an undefined one.
+at::Tensor separate_copy(const at::Tensor& result);
+
 // Takes the gradients of a pass from its parameters, and appends them; undefined for a parameter that has none.
 void take_gradients(const std::vector<Parameter*>& parameters, GraphTensors& outputs);
 // Hands the gradients from `outputs[first]` on to the optimizer. In order from the last parameter to the first, roughly

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/sim/aten.h"
-#include "core/sim/op_observer.h"
 
 namespace ranklab {
 
@@ -30,8 +29,7 @@ at::Tensor ReplayedPass::run(StepContext& c, const Batch& batch, double loss_sca
   spans_.end(span, result.timing);
   hand_over_gradients(optimizer_, {.stage = 0, .microbatch = microbatch, .completes = true}, parameters_,
                       result.outputs, 1);
-  const NoCostScope no_cost;
-  return result.outputs[0].clone();
+  return separate_copy(result.outputs[0]);
 }
 
 GraphTensors ReplayedPass::passes(const GraphTensors& inputs) {

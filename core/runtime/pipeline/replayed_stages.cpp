@@ -29,11 +29,6 @@ bool divides_backwards(const std::vector<Action>& actions, int stage) {
   return std::ranges::any_of(actions, [&](const Action& a) { return a.kind == ActionKind::kW && a.stage == stage; });
 }
 
-at::Tensor separate(const at::Tensor& tensor) {
-  const NoCostScope no_cost;
-  return tensor.defined() ? tensor.clone() : tensor;
-}
-
 }  // namespace
 
 ReplayedStages::ReplayedStages(StepContext& c, std::shared_ptr<GraphRecorder> recorder)
@@ -56,13 +51,17 @@ ReplayedStages* ReplayedStages::of_step(StepContext& c, const Schedule& schedule
     if (!recorder) return nullptr;
     kept = std::make_unique<ReplayedStages>(c, std::move(recorder));
   }
-  kept->make_slots(schedule, c.ctx.coordinate(Axis::kPp), recorded_inputs(c, batches.at(0), 1), boundary);
+  kept->make_slots(c, schedule, batches.at(0), boundary);
+  if (kept->warm_ups_ >= ReplayedFunction::kWarmUps)
+    kept->record_missing();
+  else
+    kept->warm_ups_ += schedule.num_microbatches / schedule.num_chains();
   return kept.get();
 }
 
-void ReplayedStages::make_slots(const Schedule& schedule, int rank, const GraphTensors& inputs,
+void ReplayedStages::make_slots(StepContext& c, const Schedule& schedule, const Batch& batch,
                                 const BoundaryTensor& boundary) {
-  const std::vector<Action>& actions = schedule.ranks[static_cast<size_t>(rank)];
+  const std::vector<Action>& actions = schedule.ranks[static_cast<size_t>(c.ctx.coordinate(Axis::kPp))];
   const auto boundary_of = [&](int part) {
     const NoCostScope no_cost;
     const MemoryScope memory(MemoryCategory::kBuffers);
@@ -70,8 +69,10 @@ void ReplayedStages::make_slots(const Schedule& schedule, int rank, const GraphT
   };
   for (Stage& stage : stages_) {
     const int part = schedule.part(stage.number);
-    while (stage.slots.size() < static_cast<size_t>(most_in_flight(actions, stage.number))) {
+    const auto wanted = static_cast<size_t>(most_in_flight(actions, stage.number));
+    while (stage.slots.size() < wanted) {
       auto slot = std::make_unique<Slot>();
+      const GraphTensors inputs = recorded_inputs(c, batch, 1);
       slot->inputs = empty_like(inputs);
       copy_into(slot->inputs, inputs);  // a recorder may run what it records
       if (!stage.is_first) slot->boundary_in = boundary_of(part - 1);
@@ -79,8 +80,6 @@ void ReplayedStages::make_slots(const Schedule& schedule, int rank, const GraphT
       stage.slots.push_back(std::move(slot));
     }
   }
-  if (warm_ups_ >= ReplayedFunction::kWarmUps) record_missing();
-  warm_ups_ += schedule.num_microbatches / schedule.num_chains();
 }
 
 void ReplayedStages::record_missing() {
@@ -158,7 +157,7 @@ at::Tensor ReplayedStages::forward(StepContext& c, int number, int microbatch, c
   copy_into(slot.inputs, recorded_inputs(c, batch, loss_scale));
   copy_into({slot.boundary_in}, {input});
   const GraphTensors outputs = run("F", number, slot, slot.forward, [&] { return run_forward(number, slot); });
-  return stage.is_last ? separate(outputs[0]) : outputs[0];
+  return stage.is_last ? separate_copy(outputs[0]) : outputs[0];
 }
 
 at::Tensor ReplayedStages::backward(int number, int microbatch, const at::Tensor& grad, bool whole) {
@@ -167,7 +166,7 @@ at::Tensor ReplayedStages::backward(int number, int microbatch, const at::Tensor
   copy_into({slot.grad}, {grad});
   const GraphTensors outputs =
       run(stage.divides ? "B" : "BW", number, slot, slot.backward, [&] { return run_backward(stage, slot); });
-  const at::Tensor input_grad = separate(outputs[0]);
+  const at::Tensor input_grad = separate_copy(outputs[0]);
   hand_over_gradients(optimizer_, {.stage = number, .microbatch = microbatch, .completes = !stage.divides},
                       stage.parameters, outputs, 1);
   if (!stage.divides)

@@ -63,7 +63,7 @@ class ReplayedStages {
   };
 
   // While batches grow, so does the number of slots.
-  void make_slots(const Schedule& schedule, int rank, const GraphTensors& inputs, const BoundaryTensor& boundary);
+  void make_slots(StepContext& context, const Schedule& schedule, const Batch& batch, const BoundaryTensor& boundary);
   void record_missing();
   void record(int stage, Slot& slot);
   GraphTensors run_forward(int stage, Slot& slot);
