@@ -66,10 +66,13 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
   sizes[static_cast<size_t>(dim < 0 ? dim + x.dim() : dim)] = index.numel();
   return at::empty(sizes, x.options());
 }
-// Torch's own kernel reads the first row, which does not exist on a rank without tokens.
-Tensor index_add(const Tensor& x, int64_t, const Tensor&, const Tensor&, const at::Scalar&) {
-  return at::empty_like(x, at::MemoryFormat::Contiguous);
+// In the backward of a gather, tensors with data are scattered into in place: no second one is allocated.
+Tensor scattered(const Tensor& x) {
+  return at::GradMode::is_enabled() ? at::empty_like(x, at::MemoryFormat::Contiguous) : x;
 }
+// Torch's own kernel reads the first row, which does not exist on a rank without tokens.
+Tensor index_add(const Tensor& x, int64_t, const Tensor&, const Tensor&, const at::Scalar&) { return scattered(x); }
+Tensor scatter_add(const Tensor& x, int64_t, const Tensor&, const Tensor&) { return scattered(x); }
 Tensor embedding_dense_backward(const Tensor& grad, const Tensor&, int64_t rows, int64_t, bool) {
   return at::empty({rows, grad.size(-1)}, grad.options());
 }
@@ -119,6 +122,7 @@ void register_kernels(torch::Library& m) {
   m.impl("flip", &flip);
   m.impl("linalg_solve_triangular", &solve_triangular);
   m.impl("index_add", &index_add);
+  m.impl("scatter_add", &scatter_add);
   m.impl("embedding_dense_backward", &embedding_dense_backward);
   m.impl("_fused_adamw_", &fused_adamw);
   m.impl("_fused_sgd_", &fused_sgd);

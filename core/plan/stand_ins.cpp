@@ -118,11 +118,23 @@ bool shares_differ(const RunPlan& plan) {
   return matrices || (c.qk_clip && plan.zero().optimizer);
 }
 
-// Whether no single rank of a stage takes as long as all its ranks together, whatever they own.
-bool ranks_of_stages_differ(const RunPlan& plan) {
-  // Among ranks that exchange keys and values, different ranks are the slowest in different exchanges.
-  const bool take_turns = plan.mesh.size(Axis::kCp) > 1 && !attention_of_layers(plan).empty();
-  return take_turns || (plan.replicas() > 1 && shares_differ(plan)) ||
+// Whether some parameters are on several ranks, which may divide their updates. Experts are also on the tensor-parallel
+// ranks that do not shard them.
+bool has_replicas(const RunPlan& plan) {
+  return plan.replicas() > 1 || (plan.config.model.moe.enabled() && plan.mesh.size(Axis::kEdp) > 1);
+}
+
+// Whether no single rank of a stage takes as long as all its ranks together, whatever they own, because different ones
+// are the slowest at different times: among ranks that exchange keys and values, in different exchanges; among replicas
+// with documents of their own, in different stages and buckets; and of a padded vocabulary the last tensor-parallel
+// rank has the fewest columns, but also has to mask some.
+bool ranks_take_turns(const RunPlan& plan, const std::vector<ReplicaDocuments>& replicas) {
+  const bool exchange = plan.mesh.size(Axis::kCp) > 1 && !attention_of_layers(plan).empty();
+  return exchange || replicas.size() > 1 || plan.config.model.vocab_size % plan.mesh.size(Axis::kTp) != 0;
+}
+
+bool ranks_of_stages_differ(const RunPlan& plan, const std::vector<ReplicaDocuments>& replicas) {
+  return ranks_take_turns(plan, replicas) || (has_replicas(plan) && shares_differ(plan)) ||
          std::ranges::any_of(std::array{Longest::kLinks, Longest::kReplicaLinks, Longest::kPipelineLinks},
                              [&](Longest by) { return !alike_on_nodes(plan, by); });
 }
@@ -165,7 +177,7 @@ std::vector<StandIns> choices_of_stand_ins(const RunPlan& plan, const ShapeWorld
   const bool muon = plan.config.optimizer == OptimizerKind::kMuon;
   const bool work_is_pieces = !muon && plan.mesh.size(Axis::kCp) == 1;  // kWork then chooses the same rank
   std::map<int, UpdateShares> shares;
-  if ((plan.zero().optimizer || muon) && plan.replicas() > 1) {
+  if ((plan.zero().optimizer || muon) && has_replicas(plan)) {
     std::mutex mutex;
     build_ranks(plan, on_shapes(parts, make_world(first_stand_ins(plan))), [&](StepContext& c) {
       const std::lock_guard lock(mutex);
@@ -194,7 +206,8 @@ std::vector<StandIns> stand_ins_to_record(const RunPlan& plan, const ShapeWorldM
                                           const std::vector<ReplicaDocuments>& replicas) {
   std::vector<StandIns> choices;
   const bool may_run_all = may_run_all_ranks(plan);
-  if (!may_run_all || !ranks_of_stages_differ(plan)) choices = choices_of_stand_ins(plan, make_world, parts, replicas);
+  if (!may_run_all || !ranks_of_stages_differ(plan, replicas))
+    choices = choices_of_stand_ins(plan, make_world, parts, replicas);
   if (choices.size() == 1 || !may_run_all) return choices;
   StandIns themselves(static_cast<size_t>(plan.mesh.world_size()));
   std::iota(themselves.begin(), themselves.end(), 0);

@@ -149,7 +149,7 @@ double stored_bytes(const at::Tensor& tensor) {
 
 CopyCharge copy_charge(StoredAs to, StoredAs from) {
   const auto is_pair = [](c10::DeviceType a, c10::DeviceType b) {
-    return a == c10::DeviceType::CPU && b == c10::DeviceType::CUDA;
+    return a == c10::DeviceType::CPU && (b == c10::DeviceType::CUDA || b == c10::DeviceType::Meta);
   };
   if (!is_pair(to.device, from.device) && !is_pair(from.device, to.device)) return CopyCharge::kAsOperators;
   return to.type == from.type ? CopyCharge::kFree : CopyCharge::kConversion;
@@ -182,12 +182,23 @@ OpCost cost_at_start(const OpClass& op, Inputs inputs) {
   return cost;
 }
 
+namespace {
+
+// The backward of a gather scatters in place, except that LibTorch does so out of place for tensors without data
+// (areAnyTensorSubclassLike()), which are here to cost what tensors with data do.
+bool scatters_in_place_with_data(c10::ArrayRef<const c10::IValue> outputs) {
+  const bool backward = !at::GradMode::is_enabled();
+  return backward && !outputs.empty() && outputs[0].isTensor() && outputs[0].toTensor().is_meta();
+}
+
+}  // namespace
+
 void add_outputs(const OpClass& op, c10::ArrayRef<const c10::IValue> outputs, OpCost& cost) {
   double returned = 0;
   for (const c10::IValue& output : outputs) returned += bytes_of(output);
   if (op.kind == OpKind::kScatter) {
     // An out-of-place scatter copies the whole table first.
-    if (op.write_args == 0) cost.bytes += 2 * returned;
+    if (op.write_args == 0 && !scatters_in_place_with_data(outputs)) cost.bytes += 2 * returned;
   } else if (op.kind == OpKind::kGather) {
     cost.bytes += 2 * returned;
   } else {

@@ -28,9 +28,9 @@ DType dtype_of(c10::ScalarType type);
 // Bytes of the elements that a tensor stores; expanded dimensions count once.
 double stored_bytes(const at::Tensor& tensor);
 
-// What copy_ costs. Ranks whose tensors are in host memory do not copy between it and a GPU, and the virtual clock must
-// be the same wherever tensors are; so such a copy is free, or, if it also converts the type, costs as much as the
-// conversion.
+// What copy_ costs. Ranks whose tensors are in host memory do not copy between it and a GPU, or a tensor without data,
+// and the virtual clock must be the same wherever tensors are; so such a copy is free, or, if it also converts the
+// type, costs as much as the conversion.
 enum class CopyCharge : uint8_t { kAsOperators, kConversion, kFree };
 struct StoredAs {
   c10::DeviceType device;

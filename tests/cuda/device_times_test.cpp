@@ -209,7 +209,7 @@ TEST(DeviceTimes, AreTheHostsInEveryRecipe) {
     expect_times_of_the_host(recipe, in_recipe(recipe), kHopperCapability);
 }
 
-TEST(DeviceTimes, CopiesToAGpuAndBackAreNone) {
+TEST(DeviceTimes, CopiesBetweenHostAndDeviceAreNone) {
   constexpr c10::DeviceType kHost = at::kCPU, kGpu = at::kCUDA;
   const auto charge = [](c10::DeviceType to, c10::DeviceType from, at::ScalarType type = at::kFloat) {
     return copy_charge({to, at::kFloat}, {from, type});
@@ -220,7 +220,9 @@ TEST(DeviceTimes, CopiesToAGpuAndBackAreNone) {
   EXPECT_EQ(charge(kHost, kGpu, at::kBFloat16), CopyCharge::kConversion);
   EXPECT_EQ(charge(kGpu, kGpu), CopyCharge::kAsOperators);
   EXPECT_EQ(charge(kHost, kHost, at::kBFloat16), CopyCharge::kAsOperators);
-  EXPECT_EQ(charge(at::kMeta, kHost), CopyCharge::kAsOperators);
+  EXPECT_EQ(charge(at::kMeta, at::kMeta, at::kBFloat16), CopyCharge::kAsOperators);
+  EXPECT_EQ(charge(at::kMeta, kHost), CopyCharge::kFree) << "a plan counts what ranks with tensors on the host do";
+  EXPECT_EQ(charge(at::kMeta, kHost, at::kBFloat16), CopyCharge::kConversion);
 }
 
 }  // namespace

@@ -40,9 +40,11 @@ inline void expect_calls(const StepRecord& record, const TrainResult& run, const
   }
 }
 
+// REQUIRES: gradients were clipped, as in every plan (kAlwaysClipped).
 inline void expect_time(const StepRecord& record, const StepMetrics& run, const std::string& what) {
+  constexpr double kSameKernels = 5e-4;  // of some kernels the rows are counted by other means than in the run
   const double planned_ms = static_cast<double>(record.step_ns) * 1e-6;
-  EXPECT_NEAR(planned_ms / run.virtual_step_ms, 1.0, kStepTimeTolerance) << what;
+  EXPECT_NEAR(planned_ms / run.virtual_step_ms, 1.0, kSameKernels) << what;
   if (shows())
     std::printf("%-34s step: shapes %10.6f ms, run %10.6f ms, %+.3f %%\n", what.c_str(), planned_ms,
                 run.virtual_step_ms, 100 * (planned_ms / run.virtual_step_ms - 1));
@@ -51,6 +53,7 @@ inline void expect_time(const StepRecord& record, const StepMetrics& run, const 
 // The second of two steps, in which a stage repeats most of its microbatches on shapes.
 inline void expect_recorded(TrainConfig c, const std::string& what) {
   c.train_iters = 2;
+  c.clip_grad = kAlwaysClipped;
   c.trace_step_start = 1;
   c.trace_step_end = 2;
   RuntimeEngine engine = tiny_engine(c);

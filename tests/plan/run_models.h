@@ -4,6 +4,8 @@
 
 namespace ranklab {
 
+constexpr double kAlwaysClipped = 1e-3;  // a norm that every gradient exceeds
+
 inline void qwen(TrainConfig& c) {
   c.model.num_query_groups = 4;
   c.model.kv_channels = 24;

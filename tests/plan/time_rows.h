@@ -273,6 +273,20 @@ inline void many_reductions(TrainConfig& c) {
 }
 
 // In few ranks that may differ: one waits for another here, the other for it there.
+inline void four_balanced_experts(TrainConfig& c) {
+  c.model.moe = {.num_experts = 4, .topk = 1, .ffn_hidden_size = 64, .force_balance = true};
+}
+
+// The backward of a gather of tokens takes a large part of the step.
+template <int kEp>
+inline void six_balanced_experts(TrainConfig& c) {
+  c.model.moe = {.num_experts = 6, .topk = 2, .ffn_hidden_size = 32, .force_balance = true};
+  c.model.seq_length = 96;
+  c.global_batch_size = 12;
+  c.parallel.ep = kEp;
+  if (kEp > 1) c.moe_dispatcher = "dedup";
+}
+
 inline const Training kDiffering[] = {
     {"measured_zigzag_cp4_dp2", 8, 1, false, 0, both<measured_kernels, context<4>>},
     {"gathered_cp2_tp4_on_nodes_of_three", 8, 4, true, 0,
@@ -281,6 +295,10 @@ inline const Training kDiffering[] = {
     {"tp3_pp4_on_nodes_of_four", 12, 3, false, 0, four_stages_on_nodes_of_four},
     {"clipped_pieces_zero3_dp5", 5, 1, false, 0, zero_of<3, clipped_pieces>},
     {"many_reductions_zero3_pp2_dp2", 4, 1, false, 1, many_reductions},
+    {"padded_vocabulary_tp4", 4, 4, true, 0, [](TrainConfig& c) { c.model.vocab_size = 257; }},
+    {"muon_divides_experts_over_tp2", 2, 2, true, 0, both<muon<MuonDistribution::kDistributed>, four_balanced_experts>},
+    {"six_balanced_experts_dp3", 3, 1, false, 2, six_balanced_experts<1>},
+    {"six_balanced_experts_deduplicated_ep3", 3, 1, false, 2, six_balanced_experts<3>},
 };
 
 inline TrainConfig config_of(const Training& run) {
@@ -293,6 +311,7 @@ inline TrainConfig config_of(const Training& run) {
   c.model.seq_length = 64;
   c.train_iters = 2;  // the second has what the first makes: the optimizer's state
   c.lr_warmup_iters = 0;
+  c.clip_grad = kAlwaysClipped;
   c.mock_data = true;
   c.eval_interval = 0;
   c.sample_tokens = 0;

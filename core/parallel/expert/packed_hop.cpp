@@ -63,7 +63,7 @@ at::Tensor PackedHop::go(const at::Tensor& packed, const at::Tensor& experts_NK,
 at::Tensor PackedHop::come_back(const at::Tensor& sums) {
   if (!carrier_) return sums;
   const at::Tensor back = carrier_(sums, received_, plan_.counts, kCombineExchange);
-  return at::zeros({came_, sums.size(1)}, sums.options()).index_add(0, plan_.row_M, back);
+  return at::zeros({came_, sums.size(1)}, sums.options()).index_add_(0, plan_.row_M, back);
 }
 
 }  // namespace ranklab

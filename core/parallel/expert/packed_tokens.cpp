@@ -80,8 +80,8 @@ at::Tensor OwnAssignments::rows() const { return packed_.tokens_NH.index_select(
 at::Tensor OwnAssignments::weighted_sum(const at::Tensor& outputs_MH) const {
   const at::Tensor weights_M = packed_.weights_NK.reshape({-1}).index_select(0, order_.flat_M);
   const at::Tensor weighted_MH = outputs_MH * weights_M.to(outputs_MH.scalar_type()).unsqueeze(1);
-  const at::Tensor nothing = at::zeros({packed_.tokens_NH.size(0), outputs_MH.size(1)}, outputs_MH.options());
-  return nothing.index_add(0, row_M_, weighted_MH);
+  at::Tensor sums_NH = at::zeros({packed_.tokens_NH.size(0), outputs_MH.size(1)}, outputs_MH.options());
+  return sums_NH.index_add_(0, row_M_, weighted_MH);
 }
 
 }  // namespace ranklab

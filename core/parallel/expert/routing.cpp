@@ -81,7 +81,7 @@ at::Tensor weighted_sum(const at::Tensor& outputs_MH, const AssignmentOrder& ord
   if (order.flat_M.size(0) == all) {
     by_slot = outputs_MH.index_select(0, inverse_order(order.flat_M));
   } else {
-    by_slot = at::zeros({all, outputs_MH.size(1)}, outputs_MH.options()).index_copy(0, order.flat_M, outputs_MH);
+    by_slot = at::zeros({all, outputs_MH.size(1)}, outputs_MH.options()).index_copy_(0, order.flat_M, outputs_MH);
   }
   return weighted_sum_of_slots(by_slot, routing);
 }
