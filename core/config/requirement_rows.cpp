@@ -11,20 +11,12 @@
 namespace ranklab {
 namespace {
 
-std::string recipe_shown(const TrainConfig& c) { return "recipe " + precision_settings(c).recipe.name; }
-
 // The stage may have been requested by any of three settings.
 std::string stage_shown(const TrainConfig& c) { return "ZeRO stage " + std::to_string(resolve_zero_stage(c)); }
 
 bool writes_to_peers(const TrainConfig& c) {
   const DispatcherText* row = dispatcher_text(c.moe_dispatcher);
   return c.model.moe.enabled() && c.parallel.ep > 1 && row != nullptr && row->writes_to_peers;
-}
-
-// The numbers drawn for stochastic rounding depend on the step and the token, which come from the host.
-bool draws_noise(const LinearPrecision& linear) {
-  const auto draws = [](const TensorPrecision& p) { return p.quantized() && p.rounding == Rounding::kStochastic; };
-  return draws(linear.activation) || draws(linear.weight) || draws(linear.gradient);
 }
 
 // Whether a GPU's FP8 units accumulate like this: GEMMs whose scales cover tiles and squares move their sums to fp32 at
@@ -58,13 +50,12 @@ std::string not_replayable(const TrainConfig& c) {
   if (m.moe.enabled() && m.moe.force_balance) return "--moe-router-force-load-balancing";
   if (zero_stage_row(resolve_zero_stage(c)).parameters) return stage_shown(c);
   if (c.documents.reset_attention_mask) return "--reset-attention-mask";
-  if (c.documents.reset_position_ids) return "--reset-position-ids";
-  return draws_noise(precision_settings(c).recipe.linear) ? recipe_shown(c) : "";
+  return c.documents.reset_position_ids ? "--reset-position-ids" : "";
 }
 
 // A CUDA graph fixes its numbers when it is recorded, such as how many tokens an expert has, unless all are padded to
-// their capacity, or which noise rounding adds. The device reads other varying inputs from tensors: where dropout draws
-// its numbers, the amax of past steps, and the data of collectives. Messages are launched once the hosts on both sides
+// their capacity. The device reads other varying inputs from tensors: where dropout and stochastic rounding draw their
+// numbers, the amax of past steps, and the data of collectives. Messages are launched once the hosts on both sides
 // have posted them, which a graph cannot wait for: those of a pipeline are outside its stages' graphs, those of a ring
 // of attention are not.
 void add_graphs(std::vector<Requirement>& rows) {
@@ -85,11 +76,10 @@ void add_graphs(std::vector<Requirement>& rows) {
                                       .requested_by = [](const TrainConfig& c) { return !not_replayable(c).empty(); },
                                       .shown = not_replayable},
                   .why = "a CUDA graph is replayed exactly as captured: no messages inside a pass, and no numbers from "
-                         "the host (tokens per expert, noise of stochastic rounding)",
+                         "the host (tokens per expert, documents)",
                   .instead =
                       "--dp, --tp, --pp and --cp (--cp-comm-type all_gather or a2a) with a dense model or experts with "
-                      "--moe-expert-capacity-factor and --moe-pad-expert-input-to-capacity, up to --zero-stage "
-                      "2, rounding to nearest"});
+                      "--moe-expert-capacity-factor and --moe-pad-expert-input-to-capacity, up to --zero-stage 2"});
 }
 
 // Features that need a capability of the world.

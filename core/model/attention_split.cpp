@@ -25,7 +25,7 @@ std::shared_ptr<const ScoreDropout> dropout_of(const ForwardContext& context, co
                                                            .first_head = first,
                                                            .heads = heads.all,
                                                            .seq_length = context.tokens.seq_length,
-                                                           .offset = context.batch.random_offset});
+                                                           .offset = context.tokens.random_offset});
 }
 
 // The starts of the documents, chunks, or both within which queries attend; null: to the whole sequence.

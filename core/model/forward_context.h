@@ -51,7 +51,7 @@ struct ForwardContext {
             injected(InjectedBug::kDropoutMaskRepeated) ? 0 : first_position,
             tokens.positions,
             tokens.seq_length,
-            batch.random_offset};
+            tokens.random_offset};
   }
 };
 

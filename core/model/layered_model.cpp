@@ -246,7 +246,8 @@ class LayeredModel : public CausalLm {
                        .first_sample = batch.first_sample,
                        .seq_length = config_.seq_length,
                        .trains = training_ && result == StageResult::kLoss,
-                       .positions = part != nullptr ? part->positions : nullptr},
+                       .positions = part != nullptr ? part->positions : nullptr,
+                       .random_offset = batch.random_offset},
             .first_position = tp_.sharded_sequence() ? tp_.rank() * local : 0,
             .seed = dropout_seed(),
             .part = part};

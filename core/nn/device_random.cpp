@@ -15,6 +15,7 @@ namespace {
 // 32-bit words are kept in int64 tensors, whose products wrap modulo 2^64 like unsigned ones.
 constexpr int64_t kWord = 0xffffffff;
 constexpr int64_t kUniformBits = 24;
+enum : int64_t { kDropoutKey, kFirstSample, kRoundingKey, kOffsetParts };
 constexpr int64_t kElementsAtOnce = int64_t{1} << 22;  // each takes two bytes in every intermediate operator
 
 int64_t as_signed(uint64_t x) { return static_cast<int64_t>(x); }
@@ -53,11 +54,18 @@ std::array<at::Tensor, 4> philox(const at::Tensor& block, const at::Tensor& stre
 
 at::Tensor random_offset(uint64_t step, int64_t first_sample, at::Device device) {
   // Filled by kernels, because a copy from host memory would make the host wait for the device.
-  at::Tensor offset = at::empty({2}, at::TensorOptions(at::kLong).device(device));
-  offset.select(0, 0).fill_(as_signed(RandomStream::step_key(RandomPurpose::kDropout, step)));
-  offset.select(0, 1).fill_(first_sample);
+  at::Tensor offset = at::empty({kOffsetParts}, at::TensorOptions(at::kLong).device(device));
+  const auto fill_key = [&](int64_t part, RandomPurpose purpose) {
+    offset.select(0, part).fill_(as_signed(RandomStream::step_key(purpose, step)));
+  };
+  fill_key(kDropoutKey, RandomPurpose::kDropout);
+  offset.select(0, kFirstSample).fill_(first_sample);
+  fill_key(kRoundingKey, RandomPurpose::kStochasticRounding);
   return offset;
 }
+
+at::Tensor first_sample_of(const at::Tensor& offset) { return offset.select(0, kFirstSample); }
+at::Tensor rounding_key_of(const at::Tensor& offset) { return offset.select(0, kRoundingKey); }
 
 at::Tensor from_runs(std::span<const int64_t> numbers, const at::TensorOptions& options) {
   std::vector<at::Tensor> runs;
@@ -71,12 +79,15 @@ at::Tensor from_runs(std::span<const int64_t> numbers, const at::TensorOptions& 
   return runs.empty() ? at::empty({0}, options) : at::cat(runs);
 }
 
+at::Tensor device_positions(const std::vector<int64_t>* positions, int64_t first, int64_t count,
+                            const at::TensorOptions& options) {
+  if (positions == nullptr) return at::arange(first, first + count, options);
+  return from_runs(std::span(*positions).subspan(static_cast<size_t>(first), static_cast<size_t>(count)), options);
+}
+
 DeviceRandom::DeviceRandom(uint64_t seed, std::string_view name, const at::Tensor& offset)
     : key_(RandomStream::seed_key(seed)),
-      offset_(offset),
-      stream_(mixed(offset.select(0, 0).bitwise_xor(as_signed(hash_bytes(name.data(), name.size()))))) {}
-
-at::Tensor DeviceRandom::first_sample() const { return offset_.select(0, 1); }
+      stream_(mixed(offset.select(0, kDropoutKey).bitwise_xor(as_signed(RandomStream::name_key(name))))) {}
 
 at::Tensor DeviceRandom::bits(const at::Tensor& first, int64_t width, bool aligned) const {
   const auto options = first.options();

@@ -15,13 +15,8 @@ at::Tensor drawn_on_device(const at::Tensor& x_SBH, const std::string& layer_nam
   const int64_t seq = x_SBH.size(0), batch = x_SBH.size(1), hidden = x_SBH.size(2);
   const DeviceRandom random(context.seed, layer_name, offset);
   const auto options = offset.options();
-  const int64_t first = context.first_position;
-  const at::Tensor position_S =
-      context.positions == nullptr
-          ? at::arange(first, first + seq, options)
-          : from_runs(std::span(*context.positions).subspan(static_cast<size_t>(first), static_cast<size_t>(seq)),
-                      options);
-  const at::Tensor sample_B = random.first_sample() + at::arange(batch, options);
+  const at::Tensor position_S = device_positions(context.positions.get(), context.first_position, seq, options);
+  const at::Tensor sample_B = first_sample_of(offset) + at::arange(batch, options);
   return random.dropout_mask((sample_B * context.seq_length + position_S.unsqueeze(1)) * hidden, hidden,
                              hidden % 4 == 0, p, x_SBH);
 }

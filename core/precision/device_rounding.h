@@ -24,6 +24,10 @@ struct DeviceMatrix {
 // Like RoundingNoise; row_numbers null: round to nearest.
 struct DeviceNoise {
   PhiloxKey key = {};
+  // In a recorded pass: where the device finds the step's key, which with the hash of the stream's name replaces
+  // key.stream (key_at_step()); null: key.stream applies.
+  const uint64_t* step_key = nullptr;
+  uint64_t name = 0;
   const uint64_t* row_numbers = nullptr;
   int64_t first_column = 0, columns = 0;
 };

@@ -1,6 +1,6 @@
 // The random bits of one element of a RandomStream (core/base/numbers/philox.h) for code that also runs on a GPU: the
-// same ten Philox rounds; a test checks that they are equal. C++17, as required by nvcc's flags. Cost: ten rounds per
-// element. Thread rule: pure.
+// same ten Philox rounds, and the same mixing of a name and a step; tests check that they are equal. C++17, as required
+// by nvcc's flags. Cost: ten rounds per element. Thread rule: pure.
 #pragma once
 #include <cstdint>
 
@@ -14,6 +14,17 @@ struct PhiloxKey {
   uint32_t key[2] = {0, 0};
   uint32_t stream[2] = {0, 0};
 };
+
+// RandomStream's key for the stream with this name: hash_bytes() of the name, and the step's RandomStream::step_key().
+RANKLAB_EVERYWHERE PhiloxKey key_at_step(PhiloxKey of_seed, uint64_t name, uint64_t step_key) {
+  uint64_t x = name ^ step_key;
+  x = (x ^ (x >> 30)) * kMixMultiplier1;
+  x = (x ^ (x >> 27)) * kMixMultiplier2;
+  x ^= x >> 31;
+  of_seed.stream[0] = static_cast<uint32_t>(x);
+  of_seed.stream[1] = static_cast<uint32_t>(x >> 32);
+  return of_seed;
+}
 
 RANKLAB_EVERYWHERE uint32_t philox_bits(const PhiloxKey& from, uint64_t element) {
   const uint64_t block = element / 4;

@@ -27,7 +27,7 @@ TEST(CudaRounding, HasTheBitsOfTheCpu) {
         const RoundedOperand want = round_operand(x, c.how);
         for (const bool codes : {false, true}) {
           c.how.codes = codes;
-          const RoundedOperand got = on_host(round_operand(there, c.how));
+          const RoundedOperand got = on_host(round_operand(there, on_device(c.how, at::kCUDA)));
           EXPECT_TRUE(at::equal(got.values.view(at::kInt), want.values.view(at::kInt))) << c.name;
           if (c.how.precision.granularity == Granularity::kTensor) {
             EXPECT_EQ(got.amax, want.amax) << c.name;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "tests/cli/run_program.h"
 #include "tests/cpu_sim/test_world.h"
 #include "tests/equivalence/precision_run.h"
@@ -164,6 +165,34 @@ TEST(QuantizedTraining, LatentsOfOtherRanksAreRoundedAsTheirOwn) {
       EXPECT_NEAR(parts.losses()[0] / whole.losses()[0], 1, 5e-3);
       expect_losses_near(parts, whole, 0.015);
     }
+  }
+}
+
+// Every operand is rounded stochastically, and nothing else: each element draws the number that it draws on one rank.
+// Groups of a weight gradient's operands are of neighbouring tokens, so its bits depend on how the batch is divided.
+TEST(QuantizedTraining, EveryLayoutDrawsTheSameNoise) {
+  const std::string file = temporary_path("ranklab_noise.toml");
+  std::ofstream(file) << "name = \"noise\"\nbase = \"mxfp4\"\ncompute = \"fp32\"\nhadamard = false\n";
+  for (const char* operand : {"activation", "weight", "gradient"})
+    std::ofstream(file, std::ios::app) << "[" << operand << "]\nformat = \"e2m1\"\ngranularity = \"tile\"\n"
+                                       << "block = 16\nscale = \"e8m0\"\nrounding = \"stochastic\"\n";
+  TrainConfig config = in_recipe(1, 1, file);
+  config.train_iters = 1;
+  const TrainingRecord whole = record_training(config);
+  struct Layout {
+    ParallelDims sizes;
+    int microbatches;
+  };
+  for (const auto& [sizes, microbatches] :
+       {Layout{{.world = 2, .tp = 2}, 1}, Layout{{.world = 4, .tp = 2, .cp = 2}, 1}, Layout{{.world = 4, .cp = 4}, 1},
+        Layout{{.world = 4, .pp = 4}, 8}, Layout{{.world = 4}, 2}}) {
+    SCOPED_TRACE(strprintf("tp %d, cp %d, pp %d of %d ranks", sizes.tp, sizes.cp, sizes.pp, sizes.world));
+    config.parallel = sizes;
+    config.num_microbatches = microbatches;
+    config.context_split.exchange = ContextExchange::kAllToAll;
+    const TrainingRecord layout = record_training(config);
+    EXPECT_NEAR(layout.losses()[0] / whole.losses()[0], 1, 1e-5);
+    EXPECT_LT(first_gradients_apart(layout, whole), sizes.world == sizes.tp * sizes.cp ? 1e-2 : 0.3);
   }
 }
 

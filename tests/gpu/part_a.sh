@@ -36,6 +36,8 @@ step "CUDA graph, fp32: same bits" 90 graph_of graph_fp32 --num-microbatches 4
 step "CUDA graph, one microbatch a step: same bits" 90 graph_of graph_one
 step "CUDA graph, bf16, recompute: same bits" 90 graph_of graph_bf16 --num-microbatches 4 --bf16 --recompute-granularity full
 step "CUDA graph, fp16: same bits" 90 graph_of graph_fp16 --num-microbatches 4 --fp16
+# Stochastic rounding reads from the GPU's memory where it draws its numbers.
+step "CUDA graph, nvfp4: same bits" 90 graph_of graph_nvfp4 --num-microbatches 4 --precision-recipe nvfp4
 # Of experts, whose inputs all have the size of their capacity.
 step "CUDA graph, padded experts, bf16: same bits" 90 graph_of graph_experts --bf16 $padded
 step "CUDA graph, prediction modules, bf16: same bits" 90 graph_of graph_mtp --num-microbatches 4 --bf16 --mtp-num-layers 2

@@ -1,6 +1,7 @@
 // Operands rounded by the steps of a GPU are those of the CPU bit for bit, alone and on several ranks; products of
 // codes are those of the numbers read back; which products are made of codes is a table.
 #include "core/parallel/quantized/device_operand.h"
+#include "core/nn/device_random.h"
 
 #include <gtest/gtest.h>
 
@@ -21,6 +22,14 @@ namespace {
 const HostRounding kDevice;
 const RandomStream kStream(5, RandomPurpose::kStochasticRounding, "layer/dx", 3);
 
+// As a recorded pass rounds: another step is in the stream, and the device reads this one from a tensor.
+OperandRounding recorded(OperandRounding how) {
+  how.noise.stream = RandomStream(5, RandomPurpose::kStochasticRounding, "layer/dx", 99);
+  how.noise.name_key = RandomStream::name_key("layer/dx");
+  how.noise.step_key = rounding_key_of(random_offset(/*step=*/3, /*first_sample=*/0, at::kCPU));
+  return how;
+}
+
 void expect_same(const RoundedOperand& device, const RoundedOperand& want, const std::string& name) {
   const RoundedOperand got = on_host(device);
   if (device.device_amax.defined()) {
@@ -37,9 +46,12 @@ TEST(DeviceOperand, HasTheBitsOfTheCpu) {
     const at::Tensor sample = operand_sample(rows, cols, 1);
     for (const at::Tensor& x : {sample, sample.flip(1)}) {
       for (const OperandCase& c : operand_cases(rows, cols, kStream)) {
-        expect_same(round_on_device(x, c.how, kDevice), round_operand(x, c.how), c.name);
+        const OperandRounding there = on_device(c.how, at::kCPU);
+        expect_same(round_on_device(x, there, kDevice), round_operand(x, c.how), c.name);
+        if (c.how.noise.stream)
+          expect_same(round_on_device(x, recorded(there), kDevice), round_operand(x, c.how), c.name + ", recorded");
         const at::Tensor narrow = x.to(at::kBFloat16);
-        expect_same(round_on_device(narrow, c.how, kDevice), round_operand(narrow, c.how), c.name + ", bf16");
+        expect_same(round_on_device(narrow, there, kDevice), round_operand(narrow, c.how), c.name + ", bf16");
       }
     }
   }
@@ -50,7 +62,7 @@ TEST(DeviceOperand, CodesReadBackAreTheValues) {
   int coded = 0;
   for (OperandCase c : operand_cases(48, 64, kStream)) {
     c.how.codes = true;
-    const RoundedOperand operand = round_on_device(x, c.how, kDevice);
+    const RoundedOperand operand = round_on_device(x, on_device(c.how, at::kCPU), kDevice);
     EXPECT_EQ(operand.codes.defined(), codes_fit(c.how, 0)) << c.name;
     EXPECT_EQ(operand.values.defined(), !codes_fit(c.how, 0)) << c.name;
     coded += operand.codes.defined() ? 1 : 0;
@@ -97,7 +109,7 @@ TEST(DeviceOperand, PartsOnRanksAreThePartsOfTheWhole) {
   const at::Tensor x = operand_sample(64, 96, 3);
   for (const OperandCase& c : operand_cases(64, 96, kStream)) {
     const TensorPrecision& p = c.how.precision;
-    if (!c.how.col_parts.empty() || (c.how.noise.stream != nullptr && c.how.noise.rows.empty())) continue;
+    if (!c.how.col_parts.empty() || (c.how.noise.stream && c.how.noise.rows.empty())) continue;
     if (p.block > 32) continue;  // parts of this size hold no whole groups
     const at::Tensor want = round_operand(x, c.how).values;
     run_ranks(dims_of(1, 2), [&](RankContext& rank) {

@@ -31,7 +31,7 @@ inline std::vector<OperandCase> operand_cases(int64_t rows, int64_t cols, const 
     for (const TensorPrecision& p : {recipe.linear.activation, recipe.linear.weight, recipe.linear.gradient}) {
       for (const Along along : {Along::kColumns, Along::kRows}) {
         OperandRounding how{.precision = p, .along = along};
-        if (p.rounding == Rounding::kStochastic) how.noise = {.stream = &stream, .columns = cols + 3};
+        if (p.rounding == Rounding::kStochastic) how.noise = {.stream = stream, .columns = cols + 3};
         if (p.scale == ScaleRule::kDelayedFp32) how.amax = 3.0F;
         const std::string name = recipe.name + (along == Along::kRows ? ", along rows" : ", along columns");
         cases.push_back({name + ", rows by content", how});
@@ -40,7 +40,7 @@ inline std::vector<OperandCase> operand_cases(int64_t rows, int64_t cols, const 
           cases.push_back({name + ", along columns first", how});
           how.along_columns_first = false;
         }
-        how.noise.rows.resize(static_cast<size_t>(how.noise.stream != nullptr ? rows : 0));
+        how.noise.rows.resize(static_cast<size_t>(how.noise.stream ? rows : 0));
         for (size_t row = 0; row < how.noise.rows.size(); ++row) how.noise.rows[row] = 7 * row + (uint64_t{1} << 33);
         how.col_parts = {{0, cols / 2, 3}, {cols / 2, cols / 2, cols / 2 + 3}};
         cases.push_back({name + ", two parts", how});
@@ -48,6 +48,14 @@ inline std::vector<OperandCase> operand_cases(int64_t rows, int64_t cols, const 
     }
   }
   return cases;
+}
+
+// The same for kernels that read the rows' numbers on a device.
+inline OperandRounding on_device(OperandRounding how, at::Device device) {
+  std::vector<int64_t> rows(how.noise.rows.begin(), how.noise.rows.end());
+  if (!rows.empty()) how.noise.device_rows = at::tensor(rows, at::kLong).to(device);
+  how.noise.rows.clear();
+  return how;
 }
 
 }  // namespace ranklab

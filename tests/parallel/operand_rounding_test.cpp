@@ -41,7 +41,7 @@ std::vector<std::pair<std::string, TensorPrecision>> precisions() {
 OperandRounding rounding_of(const TensorPrecision& precision, Along along, const RandomStream& stream) {
   OperandRounding how{.precision = precision, .along = along};
   if (precision.rounding == Rounding::kStochastic) {
-    how.noise = {.stream = &stream, .columns = kOperandCols};
+    how.noise = {.stream = stream, .columns = kOperandCols};
     for (uint64_t row = 0; row < kOperandRows; ++row) how.noise.rows.push_back(1000 + row);
   }
   if (precision.scale == ScaleRule::kDelayedFp32) how.amax = 40.0F;
@@ -121,7 +121,7 @@ TEST(OperandRounding, RowsWithoutNumbersDrawByTheirContent) {
                              .block = 16,
                              .scale = ScaleRule::kE8M0,
                              .rounding = Rounding::kStochastic};
-  const OperandRounding how{.precision = tile, .noise = {.stream = &stream, .columns = kOperandCols}};
+  const OperandRounding how{.precision = tile, .noise = {.stream = stream, .columns = kOperandCols}};
   const at::Tensor order = at::randperm(kOperandRows, at::kLong);
   const at::Tensor want = round_operand(whole, how).values.index_select(0, order);
   EXPECT_TRUE(at::equal(round_operand(whole.index_select(0, order), how).values, want));

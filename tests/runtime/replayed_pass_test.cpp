@@ -201,8 +201,9 @@ TEST(ReplayedPass, GivesTheBitsOfPassesThatAreNotRecorded) {
 // recording found them. Statistics are taken of steps that are not replayed.
 TEST(ReplayedPass, QuantizesAsAPassThatIsNotRecorded) {
   const StepsOfAGpu steps;
-  for (const auto& [recipe, tp] : {std::pair{"fp8_delayed", 1}, std::pair{"fp8_delayed", 2},
-                                   std::pair{"fp8_current", 2}, std::pair{"deepseek_v3", 1}, std::pair{"mxfp8", 1}}) {
+  for (const auto& [recipe, tp] :
+       {std::pair{"fp8_delayed", 1}, std::pair{"fp8_delayed", 2}, std::pair{"fp8_current", 2},
+        std::pair{"deepseek_v3", 1}, std::pair{"mxfp8", 1}, std::pair{"nvfp4", 2}, std::pair{"mxfp4", 1}}) {
     SCOPED_TRACE(std::string(recipe) + " tp " + std::to_string(tp));
     TrainConfig config = config_of(kRows[0]);
     config.params_dtype = "fp32";

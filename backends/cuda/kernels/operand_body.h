@@ -144,7 +144,8 @@ RANKLAB_EVERYWHERE void round_element(const DeviceMatrix& m, const RoundingGrid&
   } else {
     const uint64_t element =
         noise.row_numbers[row] * static_cast<uint64_t>(noise.columns) + static_cast<uint64_t>(noise.first_column + col);
-    rounded = round_stochastic<OneLane>(grid, scaled, philox_bits(noise.key, element));
+    const PhiloxKey key = noise.step_key == nullptr ? noise.key : key_at_step(noise.key, noise.name, *noise.step_key);
+    rounded = round_stochastic<OneLane>(grid, scaled, philox_bits(key, element));
   }
   if (out.values != nullptr) out.values[row * out.stride + col] = rounded * scale;
   if (out.codes == nullptr && out.turned == nullptr) return;

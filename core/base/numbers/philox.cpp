@@ -37,11 +37,14 @@ uint64_t RandomStream::step_key(RandomPurpose purpose, uint64_t step) {
   return mix(static_cast<uint64_t>(purpose) * 0x9e3779b97f4a7c15ull + step);
 }
 
+uint64_t RandomStream::name_key(std::string_view global_name) {
+  return hash_bytes(global_name.data(), global_name.size());
+}
+
 RandomStream::RandomStream(uint64_t seed, RandomPurpose purpose, std::string_view global_name, uint64_t step) {
   const uint64_t key = seed_key(seed);
   key_ = {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
-  uint64_t stream = hash_bytes(global_name.data(), global_name.size());
-  stream = mix(stream ^ step_key(purpose, step));
+  const uint64_t stream = mix(name_key(global_name) ^ step_key(purpose, step));
   stream_ = {static_cast<uint32_t>(stream), static_cast<uint32_t>(stream >> 32)};
 }
 

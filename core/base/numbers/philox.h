@@ -27,10 +27,11 @@ class RandomStream {
  public:
   RandomStream(uint64_t seed, RandomPurpose purpose, std::string_view global_name, uint64_t step = 0);
 
-  // The contributions of the seed and the step to a stream's key, for code that draws its numbers elsewhere
-  // (core/nn/device_random.h).
+  // The contributions of the seed, the step and the name to a stream's key, for code that draws its numbers elsewhere
+  // (core/nn/device_random.h, core/precision/device_rounding.h).
   static uint64_t seed_key(uint64_t seed);
   static uint64_t step_key(RandomPurpose purpose, uint64_t step);
+  static uint64_t name_key(std::string_view global_name);
 
   uint32_t bits(uint64_t element) const;
   // Uniform in [0, 1), 24 bits.

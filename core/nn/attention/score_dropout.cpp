@@ -21,7 +21,7 @@ at::Tensor ScoreDropout::drawn_on_device(int64_t first_sequence, int64_t sequenc
   const at::Tensor start = offset.defined() ? offset : random_offset(step, first_sample, like.device());
   const DeviceRandom random(seed, layer_name, start);
   const auto range = [&](int64_t first, int64_t count) { return at::arange(first, first + count, start.options()); };
-  const at::Tensor sample_B11 = (random.first_sample() + range(first_sequence, sequences)).view({-1, 1, 1});
+  const at::Tensor sample_B11 = (first_sample_of(start) + range(first_sequence, sequences)).view({-1, 1, 1});
   const at::Tensor head_BH1 = sample_B11 * heads + range(first_head, own_heads).unsqueeze(1);
   const at::Tensor row_BHQ = (head_BH1 * seq_length + from_runs(queries, start.options())) * seq_length;
   if (!are_neighbours(keys)) {

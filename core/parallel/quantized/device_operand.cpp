@@ -190,25 +190,25 @@ class DeviceRounder {
 
   // The numbers that key the noise of each row: those given, or else hashes of the rows' contents.
   at::Tensor row_numbers() const {
-    if (how_.noise.stream == nullptr) return {};
+    if (!how_.noise.stream || how_.noise.device_rows.defined()) return how_.noise.device_rows;
     at::Tensor numbers = at::empty({x_.size(0)}, x_.options().dtype(at::kLong));
-    if (how_.noise.rows.empty()) {
-      const OperandPiece whole{.rows = x_.size(0), .cols = x_.size(1)};
-      device_.hash_rows(matrix_of(whole), reinterpret_cast<uint64_t*>(numbers.mutable_data_ptr<int64_t>()));
-      return numbers;
-    }
-    std::vector<int64_t> rows(how_.noise.rows.begin(), how_.noise.rows.end());
-    rows.resize(static_cast<size_t>(x_.size(0)));
-    return numbers.copy_(at::from_blob(rows.data(), {x_.size(0)}, at::TensorOptions(at::kLong)));
+    const OperandPiece whole{.rows = x_.size(0), .cols = x_.size(1)};
+    device_.hash_rows(matrix_of(whole), reinterpret_cast<uint64_t*>(numbers.mutable_data_ptr<int64_t>()));
+    return numbers;
   }
 
   DeviceNoise noise_of(const OperandPiece& p, const at::Tensor& rows) const {
-    if (how_.noise.stream == nullptr) return {};
-    const auto &key = how_.noise.stream->key(), &stream = how_.noise.stream->stream();
+    const OperandNoise& noise = how_.noise;
+    if (!noise.stream) return {};
+    const auto &key = noise.stream->key(), &stream = noise.stream->stream();
+    const at::Tensor& step_key = noise.step_key;
     return {.key = {{key[0], key[1]}, {stream[0], stream[1]}},
+            .step_key =
+                step_key.defined() ? reinterpret_cast<const uint64_t*>(step_key.const_data_ptr<int64_t>()) : nullptr,
+            .name = noise.name_key,
             .row_numbers = reinterpret_cast<const uint64_t*>(rows.const_data_ptr<int64_t>()) + p.row,
             .first_column = p.global_col,
-            .columns = how_.noise.columns};
+            .columns = noise.columns};
   }
 
   void round(RoundedOperand& result) const {

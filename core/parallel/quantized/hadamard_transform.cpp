@@ -10,6 +10,18 @@ at::Tensor padded(const at::Tensor& matrix) {
   return at::constant_pad_nd(matrix.to(at::kFloat), {0, 0, 0, padding}).contiguous();
 }
 
+// [kHadamardRows, 1], 1 or -1, computed from a number whose bits are the signs: copied from the host, they would make
+// it wait, and a CUDA graph would read them where they no longer are.
+at::Tensor signs_on(const RandomHadamard& hadamard, at::Device device) {
+  static_assert(kHadamardRows < 64);
+  int64_t negative = 0;
+  for (int64_t row = 0; row < kHadamardRows; ++row)
+    negative |= static_cast<int64_t>(hadamard.signs()[static_cast<size_t>(row)] < 0) << row;
+  const at::Tensor row = at::arange(kHadamardRows, at::TensorOptions(at::kLong).device(device)).unsqueeze(1);
+  const at::Tensor bit = at::full_like(row, negative).bitwise_right_shift(row).bitwise_and(1);
+  return bit.mul(-2).add(1).to(at::kFloat);
+}
+
 }  // namespace
 
 at::Tensor hadamard_transform(const RandomHadamard& hadamard, const at::Tensor& matrix) {
@@ -23,9 +35,7 @@ at::Tensor hadamard_transform(const RandomHadamard& hadamard, const at::Tensor& 
 
 at::Tensor hadamard_transform_by_tensors(const RandomHadamard& hadamard, const at::Tensor& matrix) {
   const at::Tensor x = padded(matrix);
-  at::Tensor signs = at::empty({kHadamardRows, 1}, at::kFloat);
-  std::ranges::copy(hadamard.signs(), signs.mutable_data_ptr<float>());
-  at::Tensor transformed = x.view({-1, kHadamardRows, x.size(1)}) * signs.to(x.device());
+  at::Tensor transformed = x.view({-1, kHadamardRows, x.size(1)}) * signs_on(hadamard, x.device());
   for (int64_t half = 1; half < kHadamardRows; half *= 2) {
     const at::Tensor pairs = transformed.view({-1, 2, half, x.size(1)});
     const at::Tensor a = pairs.select(1, 0), b = pairs.select(1, 1);

@@ -1,14 +1,13 @@
 #include "core/parallel/quantized/linear_quantizer.h"
 
 #include <algorithm>
-#include <optional>
 
-#include "core/base/numbers/philox.h"
 #include "core/nn/gemm.h"
 #include "core/nn/scalar_type.h"
 #include "core/parallel/quantized/device_operand.h"
 #include "core/parallel/quantized/hadamard_transform.h"
 #include "core/parallel/quantized/hopper_product.h"
+#include "core/parallel/quantized/operand_noise.h"
 #include "core/parallel/quantized/quantizer_book.h"
 #include "core/parallel/quantized/scaled_product.h"
 #include "core/precision/device_rounding.h"
@@ -18,19 +17,6 @@
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
-namespace {
-
-std::vector<uint64_t> token_numbers(const TokenRows& rows, int64_t count, int64_t first_position) {
-  std::vector<uint64_t> numbers(static_cast<size_t>(count));
-  for (int64_t row = 0; row < count; ++row) {
-    const int64_t sequence = rows.tokens.first_sample + row % rows.sequences;
-    const int64_t position = rows.tokens.position(first_position + row / rows.sequences);
-    numbers[static_cast<size_t>(row)] = static_cast<uint64_t>(sequence * rows.tokens.seq_length + position);
-  }
-  return numbers;
-}
-
-}  // namespace
 
 struct LinearQuantizer::Use {
   TensorRole role = TensorRole::kActivation;
@@ -40,7 +26,7 @@ struct LinearQuantizer::Use {
   bool of_tokens = false;    // rows are tokens at known positions
   bool out_is_rows = false;  // the output features are rows (weights)
   bool out_is_cols = false;  // the output features are columns (gradients)
-  const char* product = "";  // names the stream of stochastic rounding
+  const char* product = "";  // with the module, names the stream of stochastic rounding
   TokenRows rows = {};
   bool noted = false;
   bool codes = true;  // true for a product; false if another rounding follows
@@ -75,6 +61,23 @@ OperandParts LinearQuantizer::out_parts_as(bool wanted, PartBounds bounds, int64
   return parts;
 }
 
+OperandParts LinearQuantizer::own_inputs(int64_t count) const {
+  if (form_.split != ModuleSplit::kRow || !form_.group.active()) return {};
+  return {{0, count, form_.group.rank() * count}};
+}
+
+NoiseStream LinearQuantizer::noise_stream(const at::Tensor& matrix, const Use& use) const {
+  NoiseStream stream{
+      .seed = book_.seed(), .name = module() + "/" + use.product, .columns = use.out_is_cols ? form_.out : form_.in};
+  if (use.out_is_rows) {
+    for (const OperandPart& part : out_parts_as(true, PartBounds::kNoise, 0))
+      for (int64_t row = 0; row < part.size; ++row) stream.rows.push_back(part.global_begin + row);
+  } else if (use.rows_group != nullptr && use.rows.sequences > 0) {
+    stream.first_position = use.rows_group->rank() * (matrix.size(0) / use.rows.sequences);
+  }
+  return stream;
+}
+
 RoundedOperand LinearQuantizer::rounded(const at::Tensor& matrix, const TensorPrecision& precision, const Use& use) {
   if (!precision.quantized()) return {.values = matrix.to(at::kFloat), .along = use.along};
   const bool groups_end_in_parts =
@@ -90,17 +93,11 @@ RoundedOperand LinearQuantizer::rounded(const at::Tensor& matrix, const TensorPr
                       .both_ways = use.both_ways,
                       .along_columns_first = use.along_columns_first};
   if (use.scale != nullptr) how.device_scale = *use.scale;
-  std::optional<RandomStream> stream;
   const bool stochastic = precision.rounding == Rounding::kStochastic;
   how.col_parts = out_parts_as(use.out_is_cols, stochastic ? PartBounds::kNoise : bounds, precision.block);
   if (stochastic) {
-    const std::string name = module() + "/" + use.product;
-    stream.emplace(book_.seed(), RandomPurpose::kStochasticRounding, name, static_cast<uint64_t>(use.rows.tokens.step));
-    how.noise = {.stream = &*stream, .columns = use.out_is_cols ? form_.out : form_.in};
-    const int64_t position = use.rows_group != nullptr && use.rows.sequences > 0
-                                 ? use.rows_group->rank() * (matrix.size(0) / use.rows.sequences)
-                                 : 0;
-    if (use.rows.sequences > 0) how.noise.rows = token_numbers(use.rows, matrix.size(0), position);
+    if (!use.out_is_cols) how.col_parts = own_inputs(matrix.size(1));
+    how.noise = operand_noise(matrix, use.rows, noise_stream(matrix, use));
   }
   const auto role = static_cast<size_t>(use.role);
   if (precision.scale == ScaleRule::kDelayedFp32 && rounding_of(matrix) != nullptr) {
@@ -144,6 +141,7 @@ LinearQuantizer::Use LinearQuantizer::activation_use(Along along, const TokenRow
           .along = along,
           .rows_group = sharded_tokens(rows),
           .of_tokens = rows.sequences > 0,
+          .product = "x",
           .rows = rows};
   if (form_.split == ModuleSplit::kRow && form_.group.active()) use.cols_group = form_.group.comm;
   return use;
@@ -164,7 +162,7 @@ LinearQuantizer::Use LinearQuantizer::grad_use(Along along, const char* product,
 LinearQuantizer::Side LinearQuantizer::weight_side(const at::Tensor& weight, Along along, const TokenRows& rows,
                                                    KeptRounding* kept) {
   const bool column = form_.split == ModuleSplit::kColumn, row = form_.split == ModuleSplit::kRow;
-  Use use{.role = TensorRole::kWeight, .along = along, .out_is_rows = true};
+  Use use{.role = TensorRole::kWeight, .along = along, .out_is_rows = true, .product = "w"};
   if (column && form_.group.active()) use.rows_group = form_.group.comm;
   if (row && form_.group.active()) use.cols_group = form_.group.comm;
   use.rows = rows;

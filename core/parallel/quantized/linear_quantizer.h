@@ -35,12 +35,6 @@ struct LinearForm {
   bool dispatched = false;    // its input was already rounded to the dispatch precision, if one is set
 };
 
-// Which tokens the rows of a product belong to.
-struct TokenRows {
-  TokenContext tokens = {};
-  int64_t sequences = 0;  // rows are [S, sequences]; 0: arbitrary tokens (as for experts), identified by their contents
-};
-
 // What rounding the operands of one product leaves for later products of the same tensors, on a GPU and for scales of
 // whole tensors: no further pass for the amax is needed, and the gradient's codes are written for both of its products
 // at once.
@@ -89,6 +83,9 @@ class LinearQuantizer {
   // The fused parts of the output, if `wanted`; empty if groups of `group` elements end at the parts' boundaries
   // anyway.
   OperandParts out_parts_as(bool wanted, PartBounds bounds, int64_t group) const;
+  // This rank's columns of activations and weights, `count`, among those of all ranks; empty if it has all of them.
+  OperandParts own_inputs(int64_t count) const;
+  NoiseStream noise_stream(const at::Tensor& matrix, const Use& use) const;
 
   QuantizerBook& book_;
   ModulePrecision precision_;

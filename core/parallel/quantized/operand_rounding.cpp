@@ -108,11 +108,11 @@ class Rounder {
     const auto scales = std::span<const BlockScale>(scales_).subspan(p.first_group, p.group_count);
     std::vector<uint64_t> rows;
     RoundingNoise noise;
-    if (how_.noise.stream != nullptr) {
+    if (how_.noise.stream) {
       rows = row_numbers(p);
-      noise = {how_.noise.stream, rows, p.global_col, how_.noise.columns};
+      noise = {&*how_.noise.stream, rows, p.global_col, how_.noise.columns};
     }
-    const RoundingNoise* drawn = how_.noise.stream != nullptr ? &noise : nullptr;
+    const RoundingNoise* drawn = how_.noise.stream ? &noise : nullptr;
     quantize_dequantize(view_of(wide_, p), p.groups, scales, *how_.precision.format, drawn, out);
   }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/comm/communicator.h"
+#include "core/parallel/quantized/operand_noise.h"
 #include "core/precision/quantize.h"
 #include "core/sim/op_observer.h"
 
@@ -22,13 +23,6 @@ struct OperandPart {
   int64_t global_begin = 0;  // index in the whole matrix
 };
 using OperandParts = std::vector<OperandPart>;  // empty: a single part
-
-// Stochastic rounding draws a random number for element (row, column) of the whole matrix.
-struct OperandNoise {
-  const RandomStream* stream = nullptr;  // null: round to nearest
-  std::vector<uint64_t> rows = {};       // indices of the rows; empty: hashes of their contents
-  int64_t columns = 0;                   // number of columns of the whole matrix
-};
 
 struct OperandRounding {
   TensorPrecision precision;

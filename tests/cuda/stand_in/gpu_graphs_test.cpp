@@ -196,7 +196,7 @@ TEST(GpuGraphs, RecordedPassesHaveTheBitsOfOthers) {
 
 // The scales of past steps are read, and the amaxes of this one kept, in the same place by every graph.
 TEST(GpuGraphs, QuantizedPassesToo) {
-  for (const char* recipe : {"fp8_delayed", "deepseek_v3"}) {
+  for (const char* recipe : {"fp8_delayed", "deepseek_v3", "nvfp4", "mxfp4"}) {
     for (const int pp : {1, 2}) {
       SCOPED_TRACE(std::string(recipe) + ", pp " + std::to_string(pp));
       TrainConfig config = gpu_config();

@@ -17,7 +17,7 @@ DeviceMatrix there(DeviceMatrix matrix) {
   return matrix;
 }
 DeviceNoise there(DeviceNoise noise) {
-  noise.row_numbers = there(noise.row_numbers);
+  noise.row_numbers = there(noise.row_numbers), noise.step_key = there(noise.step_key);
   return noise;
 }
 DeviceRounded there(DeviceRounded out) {
