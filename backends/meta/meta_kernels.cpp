@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/sim/aten.h"
+#include "core/sim/op_cost.h"
 
 namespace ranklab::meta {
 namespace {
@@ -66,9 +67,8 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
   sizes[static_cast<size_t>(dim < 0 ? dim + x.dim() : dim)] = index.numel();
   return at::empty(sizes, x.options());
 }
-// In the backward of a gather, tensors with data are scattered into in place: no second one is allocated.
 Tensor scattered(const Tensor& x) {
-  return at::GradMode::is_enabled() ? at::empty_like(x, at::MemoryFormat::Contiguous) : x;
+  return in_backward_formula() ? x : at::empty_like(x, at::MemoryFormat::Contiguous);
 }
 // Torch's own kernel reads the first row, which does not exist on a rank without tokens.
 Tensor index_add(const Tensor& x, int64_t, const Tensor&, const Tensor&, const at::Scalar&) { return scattered(x); }

@@ -1,5 +1,7 @@
 #include "core/sim/op_cost.h"
 
+#include <torch/csrc/autograd/graph_task.h>
+
 #include <algorithm>
 
 namespace ranklab {
@@ -182,23 +184,18 @@ OpCost cost_at_start(const OpClass& op, Inputs inputs) {
   return cost;
 }
 
-namespace {
-
-// The backward of a gather scatters in place, except that LibTorch does so out of place for tensors without data
-// (areAnyTensorSubclassLike()), which are here to cost what tensors with data do.
-bool scatters_in_place_with_data(c10::ArrayRef<const c10::IValue> outputs) {
-  const bool backward = !at::GradMode::is_enabled();
-  return backward && !outputs.empty() && outputs[0].isTensor() && outputs[0].toTensor().is_meta();
+bool in_backward_formula() {
+  constexpr int kNoGraphTask = -1;
+  return torch::autograd::get_current_graph_task_id() != kNoGraphTask && !at::GradMode::is_enabled();
 }
-
-}  // namespace
 
 void add_outputs(const OpClass& op, c10::ArrayRef<const c10::IValue> outputs, OpCost& cost) {
   double returned = 0;
   for (const c10::IValue& output : outputs) returned += bytes_of(output);
   if (op.kind == OpKind::kScatter) {
     // An out-of-place scatter copies the whole table first.
-    if (op.write_args == 0 && !scatters_in_place_with_data(outputs)) cost.bytes += 2 * returned;
+    const bool has_data = outputs.empty() || !outputs[0].isTensor() || !outputs[0].toTensor().is_meta();
+    if (op.write_args == 0 && (has_data || !in_backward_formula())) cost.bytes += 2 * returned;
   } else if (op.kind == OpKind::kGather) {
     cost.bytes += 2 * returned;
   } else {

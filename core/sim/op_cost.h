@@ -28,6 +28,11 @@ DType dtype_of(c10::ScalarType type);
 // Bytes of the elements that a tensor stores; expanded dimensions count once.
 double stored_bytes(const at::Tensor& tensor);
 
+// Whether one of LibTorch's backward formulas runs on this thread, and not a forward that is recomputed for it. The
+// formula of a gather scatters in place, except that it does so out of place for tensors without data
+// (areAnyTensorSubclassLike()), which are here to cost and to hold what tensors with data do.
+bool in_backward_formula();
+
 // What copy_ costs. Ranks whose tensors are in host memory do not copy between it and a GPU, or a tensor without data,
 // and the virtual clock must be the same wherever tensors are; so such a copy is free, or, if it also converts the
 // type, costs as much as the conversion.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -11,6 +12,7 @@
 #include "core/comm/world.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
+#include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
@@ -77,6 +79,44 @@ TEST(MetaWorld, RanksThatGetNoTokensAddNoRows) {
       const at::Tensor sum = at::empty({rows, 5}, kShape);
       const at::Tensor none = at::empty({0}, kShape.dtype(at::kLong));
       EXPECT_EQ(sum.index_add(0, none, at::empty({0, 5}, kShape)).sizes(), sum.sizes());
+    }
+  });
+}
+
+int64_t nanoseconds_of(const std::function<void()>& body) {
+  HardwareProfile byte_per_ns;
+  byte_per_ns.memory_bandwidth = 1e9;
+  byte_per_ns.peak_flops_fp32 = 1e15;
+  VirtualClock clock;
+  const OpObserver observer(byte_per_ns, clock);
+  body();
+  return clock.now_ns();
+}
+
+// In a backward a gather's gradient is scattered in place, also where LibTorch has another formula for tensors without
+// data. Any other scatter out of place copies its table, with or without gradients, whether its tensors have data or
+// not.
+TEST(MetaWorld, ScattersCostWhatTheyDoWithData) {
+  constexpr int64_t kRows = 10, kTable = 1000, kWidth = 16;
+  const auto backward_of = [&](at::Device device, bool by_rows) {
+    const at::Tensor table = at::ones({kTable, kWidth}, at::device(device)).requires_grad_(true);
+    const at::Tensor index = at::zeros({kRows, kWidth}, at::dtype(at::kLong).device(device));
+    const at::Tensor result = by_rows ? table.index_select(0, index.select(1, 0)) : table.gather(0, index);
+    const at::Tensor grad = at::ones_like(result);
+    return nanoseconds_of([&] { result.backward(grad); });
+  };
+  make_meta_world({0})->run([&](Endpoint&) {
+    for (const bool by_rows : {true, false})
+      EXPECT_EQ(backward_of(at::kMeta, by_rows), backward_of(at::kCPU, by_rows)) << by_rows;
+    for (const at::Device device : {at::Device(at::kCPU), at::Device(at::kMeta)}) {
+      for (const bool trains : {true, false}) {
+        const c10::AutoGradMode mode(trains);
+        const at::Tensor table = at::ones({kTable, kWidth}, at::device(device));
+        const at::Tensor rows = at::ones({kRows, kWidth}, at::device(device));
+        const at::Tensor index = at::zeros({kRows}, at::dtype(at::kLong).device(device));
+        EXPECT_EQ(nanoseconds_of([&] { table.index_add(0, index, rows); }),
+                  kRows * 8 + 3 * kRows * kWidth * 4 + 2 * kTable * kWidth * 4);
+      }
     }
   });
 }

@@ -272,7 +272,6 @@ inline void many_reductions(TrainConfig& c) {
   c.gpus_per_node = 1;
 }
 
-// In few ranks that may differ: one waits for another here, the other for it there.
 inline void four_balanced_experts(TrainConfig& c) {
   c.model.moe = {.num_experts = 4, .topk = 1, .ffn_hidden_size = 64, .force_balance = true};
 }
@@ -287,6 +286,7 @@ inline void six_balanced_experts(TrainConfig& c) {
   if (kEp > 1) c.moe_dispatcher = "dedup";
 }
 
+// In few ranks that may differ: one waits for another here, the other for it there.
 inline const Training kDiffering[] = {
     {"measured_zigzag_cp4_dp2", 8, 1, false, 0, both<measured_kernels, context<4>>},
     {"gathered_cp2_tp4_on_nodes_of_three", 8, 4, true, 0,
