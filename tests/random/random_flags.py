@@ -290,6 +290,10 @@ def draw_layout(draw, layers, heads, experts):
     return dp
 
 
+def values_of(flags):
+    return {name: rest for name, *rest in flags}
+
+
 def with_expert_overlap(draw, flags):
     names = {flag[0] for flag in flags}
     wanted = {"--ep", "--moe-shared-expert-intermediate-size"} <= names and draw.chance(0.5)
@@ -298,13 +302,13 @@ def with_expert_overlap(draw, flags):
 
 
 def with_gather_overlap(draw, flags):
-    values = {name: rest for name, *rest in flags}
+    values = values_of(flags)
     wanted = values.get("--zero-stage") in (["1"], ["2"]) and draw.chance(0.5)
     return [*flags, ["--overlap-param-gather"]] if wanted else flags
 
 
 def with_tensor_overlap(draw, flags):
-    values = {name: rest for name, *rest in flags}
+    values = values_of(flags)
     wanted = "--tp" in values and "--no-sequence-parallel" not in values and draw.chance(0.4)
     return [*flags, ["--tp-comm-overlap"]] if wanted else flags
 
@@ -326,7 +330,7 @@ def with_more_microbatches(draw, flags):
 
 def with_groups(draw, flags, microbatches):
     """Interleaved stages, at times with larger groups of microbatches than their schedule chooses."""
-    values = {name: rest for name, *rest in flags}
+    values = values_of(flags)
     if values.get("--pipeline-schedule") != ["interleaved-1f1b"] or not draw.chance(0.5):
         return flags
     pp = int(values["--pp"][0])

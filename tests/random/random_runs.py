@@ -95,11 +95,14 @@ def metrics_of(folder):
         return [{key: value for key, value in json.loads(line).items() if key not in wall} for line in lines]
 
 
+def rare_in_fp64(seed, flags):
+    """Without Newton-Schulz steps in bf16, which are not compared to the digits of fp64."""
+    return words(flag for flag in rare_flags(seed, flags) if flag[0] != "--muon-ns-dtype")
+
+
 def check_parity(program, seed):
     _, flags = drawn(seed)
-    # Newton-Schulz steps in bf16 are not compared to the digits of fp64.
-    rare = [flag for flag in rare_flags(seed, flags) if flag[0] != "--muon-ns-dtype"]
-    program.run("parity", "--no-narrow", "--params-dtype", "fp64", *words(flags), *words(rare))
+    program.run("parity", "--no-narrow", "--params-dtype", "fp64", *words(flags), *rare_in_fp64(seed, flags))
 
 
 def check_types(program, seed):
@@ -145,7 +148,7 @@ def check_memory(program, seed):
 def check_resume(program, seed):
     draw = Draw(seed)
     sizes = draw_model(draw)
-    model = [*words(draw.flags), "--mock-data", "--seed", str(seed), *words(flag for flag in rare_flags(seed, draw.flags) if flag[0] != "--muon-ns-dtype")]
+    model = [*words(draw.flags), "--mock-data", "--seed", str(seed), *rare_in_fp64(seed, draw.flags)]
     if "global_aux_loss" in model:
         raise Refused("this loss is of what all data-parallel ranks' microbatches have together, so layouts differ")
     drawn_layouts, dp = [], []

@@ -1,15 +1,9 @@
 """Settings that few runs change, for random runs: those of a model, of the optimizer and its schedules, of precision, and of the machine."""
-from random_flags import Draw
-
-
-def values_of(flags):
-    return {name: rest for name, *rest in flags}
+from random_flags import Draw, values_of
 
 
 def draw_positions(draw, values):
-    """How rotary positions are scaled, where the model has any."""
-    if values.get("--position-embedding-type") or "--kv-lora-rank" in values and "--rotary-percent" in values:
-        return
+    """How rotary positions are scaled."""
     if "--rotary-scaling-factor" in values:
         draw.maybe(0.3, "--yarn-attention-factor", 0.7, 1.3)
         draw.maybe(0.3, "--mscale", 0.7)
