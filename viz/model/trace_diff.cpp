@@ -18,23 +18,42 @@ double share(double delta, double of) {
   return of != 0 ? delta / std::abs(of) : std::copysign(std::numeric_limits<double>::infinity(), delta);
 }
 
-// The first `count` steps of a trace (by position), or the whole trace if it has no steps.
+struct StepPair {
+  const StepRange &a, &b;
+};
+
+// The steps with the same number, or, if no number is in both traces, the first of each.
+std::vector<StepPair> pairs_of_steps(const TraceStore& a, const TraceStore& b) {
+  std::vector<StepPair> pairs;
+  for (const StepRange& step : a.steps()) {
+    const auto other = std::ranges::lower_bound(b.steps(), step.step, {}, &StepRange::step);
+    if (other != b.steps().end() && other->step == step.step) pairs.push_back({step, *other});
+  }
+  if (!pairs.empty()) return pairs;
+  for (size_t i = 0; i < std::min(a.steps().size(), b.steps().size()); ++i)
+    pairs.push_back({a.steps()[i], b.steps()[i]});
+  return pairs;
+}
+
+// Some steps of a trace, or the whole trace if there are none.
 class Side {
  public:
-  Side(const TraceStore& store, size_t count) : store_(store), whole_(count == 0) {
-    for (size_t i = 0; i < count; ++i) steps_.insert(store.steps()[i].step);
+  Side(const TraceStore& store, const std::vector<StepPair>& pairs, const StepRange& (*of)(const StepPair&))
+      : store_(store), whole_(pairs.empty()) {
+    for (const StepPair& pair : pairs) steps_.insert(of(pair).step);
   }
 
   bool has(const Event& event) const { return whole_ || steps_.contains(event.step); }
 
   TimeRange range() const {
     if (whole_) return store_.range();
-    TimeRange range = store_.steps().front().range;
+    std::optional<TimeRange> range;
     for (const StepRange& step : store_.steps()) {
       if (!steps_.contains(step.step)) continue;
-      range = {std::min(range.begin_ns, step.range.begin_ns), std::max(range.end_ns, step.range.end_ns)};
+      if (!range) range = step.range;
+      *range = {std::min(range->begin_ns, step.range.begin_ns), std::max(range->end_ns, step.range.end_ns)};
     }
-    return range;
+    return range.value_or(store_.range());
   }
 
   // Adds up counts and durations, multiplied by `share`.
@@ -70,12 +89,16 @@ class Side {
   std::set<int> steps_;
 };
 
-std::string steps_compared(size_t steps) {
-  if (steps == 0) return ", so the whole traces are compared";
-  return steps == 1 ? ": the first of each is compared" : strprintf(": the first %zu of each are compared", steps);
+std::string steps_compared(const std::vector<StepPair>& pairs) {
+  if (pairs.empty()) return ", so the whole traces are compared";
+  const bool numbers = pairs.front().a.step == pairs.front().b.step;
+  if (pairs.size() == 1) return numbers ? ": the one that both have is compared" : ": the first of each is compared";
+  return strprintf(numbers ? ": the %zu that both have are compared" : ": the first %zu of each are compared",
+                   pairs.size());
 }
 
-void note_differences(const TraceStore& a, const TraceStore& b, std::vector<std::string>& notes) {
+void note_differences(const TraceStore& a, const TraceStore& b, const std::vector<StepPair>& pairs,
+                      std::vector<std::string>& notes) {
   const auto note = [&](const std::string& what, const std::string& x, const std::string& y, const std::string& so) {
     if (x != y) notes.push_back(what + ": " + x + " and " + y + so);
   };
@@ -83,8 +106,7 @@ void note_differences(const TraceStore& a, const TraceStore& b, std::vector<std:
        ": counts and times are those of a rank on average, memory is that of the fullest rank");
   note("clock", a.clock() == TraceClock::kVirtual ? "virtual" : "wall",
        b.clock() == TraceClock::kVirtual ? "virtual" : "wall", "");
-  note("steps", std::to_string(a.steps().size()), std::to_string(b.steps().size()),
-       steps_compared(std::min(a.steps().size(), b.steps().size())));
+  note("steps", std::to_string(a.steps().size()), std::to_string(b.steps().size()), steps_compared(pairs));
   note("broken", a.warning().empty() ? "no" : "yes", b.warning().empty() ? "no" : "yes", "");
 }
 
@@ -121,10 +143,11 @@ double TraceDiff::worst_share() const {
 
 TraceDiff diff_traces(const TraceStore& a, const TraceStore& b) {
   TraceDiff diff;
-  note_differences(a, b, diff.notes);
-  const size_t steps = std::min(a.steps().size(), b.steps().size());
-  diff.steps = static_cast<int>(steps);
-  const Side first(a, steps), second(b, steps);
+  const std::vector<StepPair> pairs = pairs_of_steps(a, b);
+  note_differences(a, b, pairs, diff.notes);
+  diff.steps = static_cast<int>(pairs.size());
+  const Side first(a, pairs, [](const StepPair& pair) -> const StepRange& { return pair.a; });
+  const Side second(b, pairs, [](const StepPair& pair) -> const StepRange& { return pair.b; });
   std::map<std::string, OpDiff> ops;
   diff.of_a_rank = a.ranks().size() != b.ranks().size();
   const auto share_of_a_rank = [&](const TraceStore& store) {
@@ -138,10 +161,9 @@ TraceDiff diff_traces(const TraceStore& a, const TraceStore& b) {
   }
   std::stable_sort(diff.ops.begin(), diff.ops.end(),
                    [](const OpDiff& x, const OpDiff& y) { return std::abs(x.delta_ns()) > std::abs(y.delta_ns()); });
-  for (size_t i = 0; i < steps; ++i) {
-    diff.step_ns.push_back({step_name(a.steps()[i].step, b.steps()[i].step),
-                            static_cast<double>(a.steps()[i].range.length_ns()),
-                            static_cast<double>(b.steps()[i].range.length_ns())});
+  for (const StepPair& pair : pairs) {
+    diff.step_ns.push_back({step_name(pair.a.step, pair.b.step), static_cast<double>(pair.a.range.length_ns()),
+                            static_cast<double>(pair.b.range.length_ns())});
   }
   const std::map<int, double> own = first.peaks(), other = second.peaks();
   if (diff.of_a_rank) {
@@ -162,8 +184,8 @@ int64_t time_between(const TraceStore& a, const TraceStore& b, TimeRange seen) {
   const int64_t whole = b.range().begin_ns - a.range().begin_ns;
   if (seen.begin_ns <= a.range().begin_ns) return whole;
   const int step = a.step_at(seen.begin_ns + seen.length_ns() / 2);
-  for (size_t i = 0; i < std::min(a.steps().size(), b.steps().size()); ++i)
-    if (a.steps()[i].step == step) return b.steps()[i].range.begin_ns - a.steps()[i].range.begin_ns;
+  for (const StepPair& pair : pairs_of_steps(a, b))
+    if (pair.a.step == step) return pair.b.range.begin_ns - pair.a.range.begin_ns;
   return whole;
 }
 

@@ -86,6 +86,24 @@ TEST(AttentionTable, OfWholeSequencesIsEven) {
   EXPECT_THAT(balance_words(store, group, group.uses[0]), HasSubstr("1/2 of the heads"));
 }
 
+// a2a+p2p: both ranks have all tiles, each for half of the heads.
+TEST(AttentionTable, RanksThatShareTilesAreCounted) {
+  TraceFile file = samples::attention_run();
+  for (RankTrace& trace : file.ranks)
+    for (Event& event : trace.events) {
+      if (event.kind != EventKind::kAttention) continue;
+      trace.arrays[event.array - 1] = {4, 2, 0, 0, 0, 3, 1, 0, 4, 1, 1, 3};
+      if (trace.names[event.name].starts_with("attention q1 k0")) event.kind = EventKind::kKernel;
+    }
+  const TraceStore store(std::move(file));
+  const AttentionTable table = table_of(store);
+  const AttentionUse& use = table.groups[0].uses[0];
+  EXPECT_EQ(use.sharers(), 2u);
+  EXPECT_TRUE(use.whole_triangle());
+  EXPECT_THAT(attention_text(store, table), HasSubstr("2 ranks compute each block, with 1/2 of the heads each"));
+  EXPECT_EQ(table_of(TraceStore(samples::attention_run())).groups[0].uses[0].sharers(), 1u);
+}
+
 TEST(AttentionTable, OfDamagedNumbersIsFinite) {
   TraceFile file = samples::attention_run();
   file.ranks[0].arrays[0] = {-1, 1e300, 5, -7, std::numeric_limits<double>::quiet_NaN(), 1e300};

@@ -9,6 +9,7 @@
 #include "core/trace/failed_event.h"
 #include "tests/viz/model/make_trace.h"
 #include "viz/model/store/schedule_store.h"
+#include "viz/model/store/stalls.h"
 #include "viz/model/store/time_text.h"
 #include "viz/model/text_timeline.h"
 
@@ -140,6 +141,26 @@ TEST(Bubbles, StragglerAndExposedTransfer) {
   EXPECT_EQ(report.ranks[1].idle[1].cause, BubbleCause::kExposed);
   EXPECT_DOUBLE_EQ(report.all.bubble_of_total(), 40.0 / 300);
   EXPECT_DOUBLE_EQ(report.all.exposed_share(), 60.0 / 300);
+}
+
+TEST(Bubbles, ALateRankIsInItsOptimizer) {
+  std::vector<RankTrace> ranks;
+  for (const int rank : {0, 1}) {
+    Tracer tracer(rank, "");
+    tracer.set_group(Axis::kDp, {0, 1});
+    const int64_t done = rank == 0 ? 50 : 90;
+    tracer.record(samples::compute(tracer, "BW", 0, 40, 0, 3, rank));
+    tracer.record(samples::phase(tracer, "optimizer", 45, 110));
+    tracer.record(
+        samples::call(tracer, {.posted = done, .begin = 90, .end = 100, .exposed = 10, .peer_wait = 90 - done}));
+    tracer.record(samples::phase(tracer, "step", 0, 110));
+    ranks.push_back(tracer.take());
+  }
+  const TraceStore store(samples::file_of(std::move(ranks)));
+  const auto late = work_before(store, 1, 90), busy = work_before(store, 1, 30);
+  ASSERT_TRUE(late && busy);
+  EXPECT_EQ(store.text(*late), "optimizer");
+  EXPECT_EQ(store.text(*busy), "BW3");
 }
 
 // After a pipeline's last work a rank waits for the others to drain, whatever call it does that in.

@@ -69,6 +69,15 @@ TEST(TraceDiff, ALongerRunIsNotSlower) {
   EXPECT_THAT(diff.notes, ElementsAre("steps: 2 and 5: the first 2 of each are compared"));
 }
 
+// A plan's trace has one step, which is not the first of a run.
+TEST(TraceDiff, StepsOfTheSameNumberAreCompared) {
+  const TraceDiff diff = diff_traces(store_of_steps(3, 40), store_of_steps(1, 40, 1));
+  ASSERT_EQ(diff.step_ns.size(), 1U);
+  EXPECT_EQ(diff.step_ns[0].name, "step 1");
+  EXPECT_EQ(diff.worst_share(), 0);
+  EXPECT_THAT(diff.notes, ElementsAre("steps: 3 and 1: the one that both have is compared"));
+}
+
 // Two ranks that do what one does, 10 longer.
 TEST(TraceDiff, MoreRanksAreNotSlower) {
   std::vector<RankTrace> ranks;

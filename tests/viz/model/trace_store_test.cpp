@@ -314,5 +314,23 @@ TEST(TraceStore, CallsKnowTheirSides) {
   EXPECT_EQ(store.calls().of(*find_selection(store, "r1/F0")), nullptr);
 }
 
+// An outer update that the next step hides: it ends there, and its own step is no longer for that.
+TEST(TraceStore, ACollectiveThatOutlastsItsStepTakesNoneOfItsTime) {
+  Tracer tracer(0, "");
+  tracer.record(compute(tracer, "F", 0, 40, 0, 0));
+  tracer.record(phase(tracer, "step", 0, 100, 0));
+  tracer.record(samples::call(tracer, {.posted = 90, .begin = 95, .end = 130, .step = 0}));
+  tracer.record(compute(tracer, "F", 100, 140, 1, 0));
+  tracer.record(phase(tracer, "step", 100, 150, 1));
+  const TraceStore store(samples::file_of({tracer.take()}));
+  EXPECT_EQ(store.step_window(0)->range, (TimeRange{0, 100}));
+  EXPECT_EQ(store.step_window(1)->range, (TimeRange{100, 150}));
+  Tracer without_phases(0, "");
+  without_phases.record(compute(without_phases, "F", 0, 40, 0, 0));
+  without_phases.record(samples::call(without_phases, {.posted = 40, .begin = 45, .end = 60, .step = 0}));
+  const TraceStore imported(samples::file_of({without_phases.take()}));
+  EXPECT_EQ(imported.step_window(0)->range, (TimeRange{0, 60})) << "nothing else tells when the step ended";
+}
+
 }  // namespace
 }  // namespace ranklab::viz

@@ -78,5 +78,17 @@ TEST(ZeroTable, OfATraceWithoutBucketsIsEmpty) {
   EXPECT_THAT(zero_text(TraceStore(), {}), ::testing::HasSubstr("no buckets"));
 }
 
+// As in a pipeline whose ranks have two stages each: buckets of the same name have other sizes on other ranks.
+TEST(ZeroTable, BucketsOfOneNameMayHaveDifferentSizes) {
+  TraceFile file = zero_run(0);
+  for (std::vector<double>& numbers : file.ranks[1].arrays)
+    if (numbers[0] == 64) numbers[0] = 48;
+  const TraceStore store(std::move(file));
+  const ZeroTable table = zero_table(store, 0);
+  ASSERT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(table.bytes_at(0, 50).parameters, 2 * (100 + 64));
+  EXPECT_EQ(table.bytes_at(1, 50).parameters, 2 * (100 + 48));
+}
+
 }  // namespace
 }  // namespace ranklab::viz

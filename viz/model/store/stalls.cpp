@@ -1,6 +1,7 @@
 #include "viz/model/store/stalls.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace ranklab::viz {
 namespace {
@@ -93,6 +94,22 @@ std::vector<Stall> apparent_stalls(const RankTrace& trace, TraceClock clock, con
   return stalls;
 }
 
+namespace {
+
+// The last phase, such as the optimizer, that began in this time and had not ended before.
+std::optional<EventRef> phase_between(const TraceStore& store, size_t rank_index, int64_t from_ns, int64_t time_ns) {
+  const std::vector<Event>& events = store.trace(rank_index).events;
+  std::optional<EventRef> last;
+  for (uint32_t i = 0; i < events.size(); ++i) {
+    const int64_t begin = begin_ns(events[i], store.clock());
+    if (events[i].kind != EventKind::kPhase || begin < from_ns || begin >= time_ns) continue;
+    if (!last || begin >= store.begin_ns(*last)) last = EventRef{rank_index, i};
+  }
+  return last;
+}
+
+}  // namespace
+
 std::optional<EventRef> work_before(const TraceStore& store, size_t rank_index, int64_t time_ns) {
   const RankTrace& trace = store.trace(rank_index);
   for (const Row& row : store.rank(rank_index).rows) {
@@ -100,6 +117,8 @@ std::optional<EventRef> work_before(const TraceStore& store, size_t rank_index, 
     if (track.size() == 0 || trace.events[track.event.front()].kind != EventKind::kCompute) continue;
     const size_t i = track.first_ending_after(time_ns);
     if (i < track.size() && track.begin_ns[i] < time_ns) return EventRef{rank_index, track.event[i]};
+    const int64_t idle_from = i > 0 ? track.end_ns[i - 1] : std::numeric_limits<int64_t>::min();
+    if (const auto phase = phase_between(store, rank_index, idle_from, time_ns)) return phase;
     if (i > 0) return EventRef{rank_index, track.event[i - 1]};
   }
   return std::nullopt;

@@ -26,7 +26,8 @@ std::vector<Stall> apparent_stalls(const RankTrace& trace, TraceClock clock, con
 // The union of the window's compute spans, clipped to `range` and sorted by time.
 std::vector<TimeRange> compute_spans(const RankTrace& trace, TraceClock clock, const Window& window, TimeRange range);
 
-// The compute span that a rank was in at a time, or had ended last; nothing if there was none.
+// The compute span that a rank was in at a time; else the phase that has begun since the last one (the optimizer), or
+// the compute span that had ended last; nothing if there was none.
 std::optional<EventRef> work_before(const TraceStore& store, size_t rank_index, int64_t time_ns);
 
 }  // namespace ranklab::viz

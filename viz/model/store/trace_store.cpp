@@ -159,17 +159,27 @@ void TraceStore::note(const Event& event) {
   range_.begin_ns = std::min(range_.begin_ns, begin);
   range_.end_ns = std::max(range_.end_ns, end);
   if (event.step < 0 || !is_slice(event)) return;
-  if (!steps_.empty() && steps_.back().step == event.step) {
-    steps_.back().range = {std::min(steps_.back().range.begin_ns, begin), std::max(steps_.back().range.end_ns, end)};
-    return;
-  }
-  const auto at = std::lower_bound(steps_.begin(), steps_.end(), event.step,
-                                   [](const StepRange& step, int number) { return step.step < number; });
-  if (at == steps_.end() || at->step != event.step) {
-    steps_.insert(at, {event.step, {begin, end}});
+  auto at = steps_.end();
+  if (steps_.empty() || steps_.back().step != event.step) {
+    at = std::lower_bound(steps_.begin(), steps_.end(), event.step,
+                          [](const StepRange& step, int number) { return step.step < number; });
+    if (at == steps_.end() || at->step != event.step) at = steps_.insert(at, {.step = event.step, .range = {}});
   } else {
-    at->range = {std::min(at->range.begin_ns, begin), std::max(at->range.end_ns, end)};
+    --at;
   }
+  at->add(event.kind, {begin, end});
+}
+
+// A phase encloses its step's work and whatever the step waits for. A collective that outlasts it (an outer update that
+// the next steps hide, a gather for the next forward) takes none of its time.
+void StepRange::add(EventKind kind, TimeRange event) {
+  const auto widen = [&](TimeRange& known) {
+    known = {std::min(known.begin_ns, event.begin_ns), std::max(known.end_ns, event.end_ns)};
+  };
+  widen(all);
+  if (kind != EventKind::kCollective) widen(work);
+  has_phases |= kind == EventKind::kPhase;
+  range = has_phases ? work : all;
 }
 
 int64_t TraceStore::dropped() const {

@@ -8,6 +8,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -80,7 +81,13 @@ struct RankRows {
 
 struct StepRange {
   int step = 0;
-  TimeRange range;  // over all ranks
+  TimeRange range;  // over all ranks; of steps with phases without what runs on beside the next step
+  // Over what is not a collective, and over all; `range` is one of these.
+  TimeRange work = {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
+  TimeRange all = work;
+  bool has_phases = false;
+
+  void add(EventKind kind, TimeRange event);
 };
 
 // The place where an event is drawn.

@@ -137,6 +137,15 @@ void join_uses(const TraceStore& store, const Window& window, AttentionGroup& gr
 
 }  // namespace
 
+size_t AttentionUse::sharers() const {
+  if (tiles.empty() || tiles.front().empty()) return 1;
+  const AttentionTile& first = tiles.front().front();
+  return static_cast<size_t>(std::ranges::count_if(tiles, [&](const std::vector<AttentionTile>& own) {
+    return std::ranges::any_of(
+        own, [&](const AttentionTile& tile) { return tile.query == first.query && tile.key == first.key; });
+  }));
+}
+
 double AttentionUse::pairs(size_t member) const {
   if (by_heads()) return tiles[member].empty() ? 0 : 1;  // all ranks have the same number of heads
   return std::accumulate(tiles[member].begin(), tiles[member].end(), 0.0,
@@ -163,7 +172,8 @@ size_t AttentionUse::fullest() const {
 
 bool AttentionUse::whole_triangle() const {
   const auto s = static_cast<double>(positions);
-  return !by_heads() && mean_pairs() * static_cast<double>(tiles.size()) == s * (s + 1) / 2;
+  const double whole = s * (s + 1) / 2 * static_cast<double>(sharers());
+  return !by_heads() && mean_pairs() * static_cast<double>(tiles.size()) == whole;
 }
 
 int64_t AttentionUse::busy_ns(size_t member) const {

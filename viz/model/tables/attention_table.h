@@ -37,6 +37,8 @@ struct AttentionUse {
   std::vector<std::vector<AttentionTile>> tiles;  // [member]
 
   bool by_heads() const { return chunks == 1; }
+  // The number of ranks that compute the same tiles, each for its part of the heads (a2a+p2p).
+  size_t sharers() const;
   double pairs(size_t member) const;
   double mean_pairs() const;
   double of_mean(size_t member) const;  // the member's work divided by the mean
@@ -68,6 +70,9 @@ AttentionTable attention_table(const TraceStore& store, const Window& window);
 std::string balance_words(const TraceStore& store, const AttentionGroup& group, const AttentionUse& use);
 std::string use_words(const AttentionUse& use);  // "layers.3.attention backward, microbatch 0"
 // The grid of the first forward, with the rank of each cell, and each rank's share.
+// "3 ranks compute each block, with 1/3 of the heads each". REQUIRES: sharers() > 1.
+std::string sharers_words(const AttentionUse& use);
+
 std::string attention_text(const TraceStore& store, const AttentionTable& table);
 
 }  // namespace ranklab::viz

@@ -11,12 +11,12 @@ int rank_of(const TraceStore& store, const AttentionGroup& group, size_t member)
   return store.rank(group.members[member]).global_rank;
 }
 
-// One line for each chunk of queries, with the rank that computes it for each chunk of keys.
+// One line for each chunk of queries, with the rank that computes it for each chunk of keys; of several the first.
 std::string grid_text(const TraceStore& store, const AttentionGroup& group, const AttentionUse& use) {
   constexpr int kShown = 32;
   const int chunks = std::min(use.chunks, kShown);
   std::vector<std::string> rows(static_cast<size_t>(chunks), std::string(static_cast<size_t>(chunks) * 4, ' '));
-  for (size_t member = 0; member < use.tiles.size(); ++member) {
+  for (size_t member = use.tiles.size(); member-- > 0;) {
     const std::string rank = strprintf("%4d", rank_of(store, group, member));
     for (const AttentionTile& tile : use.tiles[member])
       if (tile.query < chunks && tile.key < chunks)
@@ -29,7 +29,8 @@ std::string grid_text(const TraceStore& store, const AttentionGroup& group, cons
     const std::string& row = rows[query];
     out += strprintf("%7zu    ", query) + row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
   }
-  return use.chunks > chunks ? out + strprintf("    ... %d chunks\n", use.chunks) : out;
+  if (use.chunks > chunks) out += strprintf("    ... %d chunks\n", use.chunks);
+  return use.sharers() > 1 ? out + sharers_words(use) + "; the first of them is shown\n" : out;
 }
 
 std::string shares_text(const TraceStore& store, const AttentionGroup& group, const AttentionUse& use) {
@@ -72,6 +73,10 @@ std::string balance_words(const TraceStore& store, const AttentionGroup& group, 
   const std::string words =
       strprintf("rank %d does %.2f times the mean", rank_of(store, group, use.fullest()), use.imbalance());
   return use.whole_triangle() ? words + "; --cp-balance zigzag would be 1.00" : words;
+}
+
+std::string sharers_words(const AttentionUse& use) {
+  return strprintf("%zu ranks compute each block, with 1/%zu of the heads each", use.sharers(), use.sharers());
 }
 
 std::string attention_text(const TraceStore& store, const AttentionTable& table) {

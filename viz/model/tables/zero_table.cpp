@@ -61,8 +61,8 @@ class ShareCollector {
       const std::string& name = trace.names[event.name];
       const std::span<const double> numbers = store_.array(rank, event);
       if (!name.starts_with(kZeroBucketEvent) || numbers.size() < kNumbers) continue;
-      ZeroBucketRow& row = row_of(name.substr(kZeroBucketEvent.size()));
-      row.elements = whole_number(numbers[0], kMostElements);
+      const int64_t elements = whole_number(numbers[0], kMostElements);
+      ZeroBucketRow& row = row_of(name.substr(kZeroBucketEvent.size()), elements);
       row.padding = std::min(row.elements, whole_number(numbers[1], kMostElements));
       row.shards = static_cast<int>(std::max<int64_t>(1, whole_number(numbers[2], kMostShards)));
       row.element_bytes = whole_number(numbers[4], 64);
@@ -91,10 +91,11 @@ class ShareCollector {
     }
   }
 
-  ZeroBucketRow& row_of(const std::string& label) {
-    const auto [at, is_new] = index_.try_emplace(label, table_.rows.size());
+  // Ranks of different stages may have buckets of the same name and of different sizes.
+  ZeroBucketRow& row_of(const std::string& label, int64_t elements) {
+    const auto [at, is_new] = index_.try_emplace({label, elements}, table_.rows.size());
     if (is_new) {
-      table_.rows.push_back({.label = label});
+      table_.rows.push_back({.label = label, .elements = elements});
       table_.rows.back().cells.resize(store_.traces().size());
     }
     return table_.rows[at->second];
@@ -103,7 +104,7 @@ class ShareCollector {
   const TraceStore& store_;
   int step_;
   ZeroTable table_;
-  std::map<std::string, size_t> index_;
+  std::map<std::pair<std::string, int64_t>, size_t> index_;
 };
 
 // The last state of one kind (parameters or gradients) up to `time_ns`.

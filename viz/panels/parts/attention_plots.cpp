@@ -182,7 +182,9 @@ void attention_grid(Workspace& workspace, const AttentionGroup& group, const Att
   if (!use.striped)
     centred_text(draw, {place.origin.x + side * 0.4f, place.origin.y}, {side * 0.58f, side * 0.3f}, theme::kFaint,
                  "masked: keys after the queries", 0.92f);
-  for (size_t member = 0; member < use.tiles.size(); ++member)
+  if (use.sharers() > 1)
+    draw.AddText({corner.x, place.origin.y + side + scaled(4)}, theme::kDim, sharers_words(use).c_str());
+  for (size_t member = use.tiles.size(); member-- > 0;)  // of ranks that share a block the first is on top
     for (const AttentionTile& tile : use.tiles[member]) draw_tile(workspace, group, use, member, tile, place);
 }
 

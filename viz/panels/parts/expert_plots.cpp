@@ -136,7 +136,7 @@ int plot_balance(const LoadHistory& history, int step, ImVec2 size) {
     top = std::max(top, *std::max_element(values->begin(), values->end()));
   ImPlot::SetupAxis(ImAxis_Y1, nullptr, ImPlotAxisFlags_NoHighlight);
   ImPlot::SetupAxisLimits(ImAxis_Y1, 0, top * 1.12, ImPlotCond_Always);
-  ImPlot::SetupLegend(ImPlotLocation_NorthEast);
+  ImPlot::SetupLegend(ImPlotLocation_NorthEast, ImPlotLegendFlags_Outside);
   const size_t points = history.step.size();
   ImPlot::PlotLine("max/mean", history.step.data(), history.max_ratio.data(), count,
                    line(theme::kAccent, points, 1.8f));

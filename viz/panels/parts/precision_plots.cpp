@@ -194,7 +194,7 @@ int plot_precision_curves(const TensorSeries& series, PrecisionCurve which, int 
   }
   if (steps.size() <= 10) ImPlot::SetupAxisTicks(ImAxis_X1, steps.data(), static_cast<int>(steps.size()));
   if (which == PrecisionCurve::kScales) ImPlot::SetupAxisScale(ImAxis_Y1, ImPlotScale_Log10);
-  ImPlot::SetupLegend(ImPlotLocation_NorthEast);
+  ImPlot::SetupLegend(ImPlotLocation_NorthEast, ImPlotLegendFlags_Outside);
   for (const SampleCurve& curve : curves_of(which)) {
     const std::vector<double> values = values_of(series, curve.value);
     ImPlotSpec spec;

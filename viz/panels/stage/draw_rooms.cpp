@@ -222,6 +222,16 @@ void tile(ImDrawList& draw, const StageView& view, const StageRoom& room, const 
   if (box.width() > scaled(22)) centred_text(draw, box.from, box.size(), words, text, 0.8f);
 }
 
+// The top of the node's highest room.
+double highest_room(const StageScript& script, const StageNode& node) {
+  double top = node.box.y1;
+  for (const StageRoom& room : script.rooms)
+    if (room.box.x0 >= node.box.x0 && room.box.x1 <= node.box.x1 && room.box.y0 >= node.box.y0 &&
+        room.box.y1 <= node.box.y1)
+      top = std::min<double>(top, room.box.y0);
+  return top;
+}
+
 }  // namespace
 
 void draw_links(ImDrawList& draw, const StageView& view) {
@@ -240,7 +250,7 @@ void draw_nodes(ImDrawList& draw, const StageView& view) {
     const float font = ImGui::GetFontSize() * 0.78f;
     const std::string words = "node " + std::to_string(node.number);
     const float width = ImGui::GetFont()->CalcTextSizeA(font, FLT_MAX, 0, words.c_str()).x;
-    const float margin = static_cast<float>(view.script.rooms.front().box.y0) * view.size.y - (from.y - view.from.y);
+    const float margin = view.at(0, highest_room(view.script, node)).y - from.y;
     if (width + scaled(20) > to.x - from.x || margin < font * 1.3f) continue;
     const ImVec2 at(from.x + scaled(8), from.y + scaled(2));
     draw.AddText(ImGui::GetFont(), font, at, theme::kDim, words.c_str());
