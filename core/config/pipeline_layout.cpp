@@ -98,7 +98,7 @@ Schedule schedule_from_file(const TrainConfig& c, int64_t num_microbatches) {
 // An even split, unless the head is so much work that another split makes the fullest stage 5 % smaller.
 std::vector<int64_t> default_split(const ModelConfig& model, int64_t stages) {
   std::vector<int64_t> even = even_parts(model.num_layers, stages);
-  if (stages == 1 || model.num_layers == stages) return even;
+  if (stages == 1) return even;
   const LayerFlops flops = flops_of_layers(model, model.seq_length);
   const EndWork ends{.behind = flops.behind};
   std::vector<int64_t> balanced = balanced_split(flops.layers, ends, stages);
@@ -161,6 +161,17 @@ Schedule resolve_schedule(const TrainConfig& c, int64_t num_microbatches) {
   }
 }
 
+namespace {
+
+// A layer for each stage from the second on, as far as there are layers: "0,1,1,0".
+std::string sparse_layout(int64_t layers, int64_t stages) {
+  std::string text = "0";
+  for (int64_t stage = 1; stage < stages; ++stage) text += stage <= layers ? ",1" : ",0";
+  return text;
+}
+
+}  // namespace
+
 std::vector<int64_t> resolve_stage_layers(const TrainConfig& c, const Schedule& schedule) {
   const int64_t stages = schedule.chain_length, layers = c.model.num_layers;
   const std::string count =
@@ -170,9 +181,8 @@ std::vector<int64_t> resolve_stage_layers(const TrainConfig& c, const Schedule& 
                   .what = "there are fewer layers than pipeline stages",
                   .got = "--num-layers " + std::to_string(layers) + ", " + count,
                   .want = "at least " + std::to_string(stages) + " layers",
-                  .fix =
-                      "raise --num-layers, lower --pp or --vpp, or give the first and the last stage none "
-                      "(--pipeline-layout 0,1,1,0)");
+                  .fix = "raise --num-layers, lower --pp or --vpp, or give some stages none (--pipeline-layout " +
+                         sparse_layout(layers, stages) + ")");
     return c.pipeline_layout.empty() ? default_split(c.model, stages) : even_parts(layers, stages);
   }
   const StageLayout asked = parse_stage_layout(c.pipeline_layout);

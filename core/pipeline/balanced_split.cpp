@@ -9,12 +9,14 @@ namespace {
 
 class Splitter {
  public:
-  // The first layer always belongs to the first stage and the last to the last one, so the work before and after the
-  // layers is added to these two layers.
+  // The first layer always belongs to the first stage, so the work before the layers is added to it.
   Splitter(std::span<const double> layers, const EndWork& ends, int64_t stages)
-      : layers_(layers.size()), stages_(static_cast<size_t>(stages)), before_(layers.size() + 1, 0.0) {
+      : layers_(layers.size()),
+        stages_(static_cast<size_t>(stages)),
+        least_in_last_(ends.behind > 0 ? 0 : 1),
+        behind_(ends.behind),
+        before_(layers.size() + 1, 0.0) {
     for (size_t i = 0; i < layers.size(); ++i) before_[i + 1] = before_[i] + layers[i] + (i == 0 ? ends.ahead : 0);
-    before_.back() += ends.behind;
   }
 
   // `bound`: the work of the fullest stage in some known split.
@@ -24,10 +26,8 @@ class Splitter {
     std::vector<int64_t> out;
     size_t from = 0;
     for (size_t stage = 1; stage < stages_; ++stage) {
-      // Where this stage would begin if layers could be divided.
-      const double share = static_cast<double>(stage) / static_cast<double>(stages_);
-      const size_t ideal = reach(0, before_[layers_] * share * (1 + 1e-12));
-      const size_t last = std::min(reach(from, most), layers_ - (stages_ - stage));
+      const size_t ideal = reach(0, even_share(stage) * (1 + 1e-12));
+      const size_t last = std::min(reach(from, most), last_begin(stage));
       const size_t to = std::clamp(ideal, std::min(std::max(earliest[stage], from + 1), last), last);
       out.push_back(static_cast<int64_t>(to - from));
       from = to;
@@ -37,6 +37,17 @@ class Splitter {
   }
 
  private:
+  // The work before this stage if layers could be divided. If what is behind the layers is more than a share, the other
+  // stages divide the layers among themselves.
+  double even_share(size_t stage) const {
+    const double before = static_cast<double>(stage), stages = static_cast<double>(stages_), all = before_[layers_];
+    const double share = (all + behind_) / stages;
+    return behind_ > share ? all * before / (stages - 1) : share * before;
+  }
+
+  // The last layer with which a stage may begin, which leaves enough to it and the stages after it.
+  size_t last_begin(size_t stage) const { return layers_ - (stages_ - 1 - stage) - least_in_last_; }
+
   // The end of the longest run of layers from `from` on with at most this much work.
   size_t reach(size_t from, double work) const {
     const auto begin = before_.begin() + static_cast<std::ptrdiff_t>(from);
@@ -44,15 +55,15 @@ class Splitter {
   }
 
   // Whether the layers fit with at most this much work per stage: each stage takes as many layers as it can while
-  // leaving one to each stage after it.
+  // leaving enough to those after it.
   bool fits(double most) const {
     size_t from = 0;
     for (size_t stage = 1; stage < stages_; ++stage) {
-      const size_t to = std::min(reach(from, most), layers_ - (stages_ - stage));
+      const size_t to = std::min(reach(from, most), last_begin(stage));
       if (to == from) return false;
       from = to;
     }
-    return before_[layers_] - before_[from] <= most;
+    return before_[layers_] - before_[from] + behind_ <= most;
   }
 
   double least_fullest(double bound) const {
@@ -71,14 +82,16 @@ class Splitter {
     size_t to = layers_;
     for (size_t stage = stages_; stage-- > 1;) {
       const auto end = before_.begin() + static_cast<std::ptrdiff_t>(to);
-      const auto first = std::lower_bound(before_.begin(), end, before_[to] - most);
+      const double own = stage + 1 == stages_ ? behind_ : 0;
+      const auto first = std::lower_bound(before_.begin(), end, before_[to] + own - most);
       to = std::max(static_cast<size_t>(first - before_.begin()), stage);
       begins[stage] = to;
     }
     return begins;
   }
 
-  size_t layers_, stages_;
+  size_t layers_, stages_, least_in_last_;
+  double behind_;
   std::vector<double> before_;  // [i]: work of the layers before layer i
 };
 

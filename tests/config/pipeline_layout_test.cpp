@@ -22,15 +22,37 @@ std::vector<double> equal_layers(size_t count) { return std::vector<double>(coun
 
 TEST(BalancedSplit, TheHeadIsWorkOfTheLastStage) {
   EXPECT_THAT(balanced_split(equal_layers(32), {.behind = 2.4}, 4), ElementsAre(8, 9, 9, 6));
-  EXPECT_THAT(balanced_split(equal_layers(12), {.behind = 5}, 4), ElementsAre(4, 4, 3, 1));
+  EXPECT_THAT(balanced_split(equal_layers(12), {.behind = 5}, 4), ElementsAre(4, 4, 4, 0));
   EXPECT_THAT(balanced_split(equal_layers(8), {.behind = 0}, 4), ElementsAre(2, 2, 2, 2));
-  EXPECT_THAT(balanced_split(equal_layers(4), {.behind = 100}, 4), ElementsAre(1, 1, 1, 1));
+  EXPECT_THAT(balanced_split(equal_layers(4), {.behind = 100}, 4), ElementsAre(1, 1, 2, 0));
+  EXPECT_THAT(balanced_split(equal_layers(16), {.behind = 4.3}, 8), ElementsAre(2, 2, 2, 3, 2, 2, 3, 0));
+  EXPECT_THAT(balanced_split(equal_layers(16), {.behind = 4.3}, 16).back(), 0) << "one layer each leaves all to wait";
+  EXPECT_THAT(balanced_split(equal_layers(8), {.behind = 1}, 8), ElementsAre(1, 1, 1, 1, 1, 1, 1, 1)) << "as good";
 }
 
 TEST(BalancedSplit, LayersOfUnequalWork) {
   // Three dense layers of a third of the work, as DeepSeek-V3's.
   const std::vector<double> layers = {1, 1, 1, 3, 3, 3, 3, 3};
   EXPECT_THAT(balanced_split(layers, {.behind = 0}, 3), ElementsAre(4, 2, 2));
+}
+
+// The smallest fullest stage of all splits into so many stages with layers, followed by `last`: every choice of places
+// between layers.
+double least_of_all(const std::vector<double>& layers, const EndWork& ends, int stages,
+                    const std::vector<int64_t>& last) {
+  double least = 1e9;
+  for (unsigned cuts = 0; cuts < 1U << (layers.size() - 1); ++cuts) {
+    if (__builtin_popcount(cuts) != stages - 1) continue;
+    std::vector<int64_t> split = {1};
+    for (size_t i = 0; i + 1 < layers.size(); ++i)
+      if (cuts >> i & 1U)
+        split.push_back(1);
+      else
+        ++split.back();
+    split.insert(split.end(), last.begin(), last.end());
+    least = std::min(least, fullest_stage(layers, ends, split));
+  }
+  return least;
 }
 
 // The fullest stage is as small as in any other split, found by trying all.
@@ -48,18 +70,8 @@ TEST(BalancedSplit, NoOtherSplitHasASmallerFullestStage) {
     const EndWork ends{.ahead = ahead, .behind = behind};
     const std::vector<int64_t> split = balanced_split(layers, ends, stages);
     ASSERT_EQ(std::accumulate(split.begin(), split.end(), int64_t{0}), static_cast<int64_t>(count));
-    double least = 1e9;
-    // Every choice of stages - 1 of the places between layers.
-    for (unsigned cuts = 0; cuts < 1U << (count - 1); ++cuts) {
-      if (__builtin_popcount(cuts) != stages - 1) continue;
-      std::vector<int64_t> other = {1};
-      for (size_t i = 0; i + 1 < count; ++i)
-        if (cuts >> i & 1U)
-          other.push_back(1);
-        else
-          ++other.back();
-      least = std::min(least, fullest_stage(layers, ends, other));
-    }
+    double least = least_of_all(layers, ends, static_cast<int>(stages), {});
+    if (behind > 0) least = std::min(least, least_of_all(layers, ends, static_cast<int>(stages) - 1, {0}));
     EXPECT_DOUBLE_EQ(fullest_stage(layers, ends, split), least) << "seed " << seed;
   }
 }
