@@ -235,6 +235,7 @@ HardwareProfile profile_of(const TrainConfig& config) {
   adapt_software(profile, {.recomputes_attention = recompute_policy(config).core_attention(),
                            .scales_rows = scales(Granularity::kRow),
                            .scales_tensors = scales(Granularity::kTensor),
+                           .overlaps_tensors = config.tp_comm_overlap && !same,
                            .same_activations = same ? config.parallel.tp : 1});
   apply_what_if(profile, config.what_if);
   return profile;

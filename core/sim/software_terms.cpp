@@ -109,10 +109,12 @@ void times(Software& software, const Factors& factors) {
 
 SoftwareTerms terms_of(const Costs& costs, GpuGeneration gpu, const SoftwareRun& run) {
   constexpr double kEachDoubling = 0.03;
+  const double tensor_collectives =
+      run.overlaps_tensors ? std::max(1.0, costs.tensor_collectives) : costs.tensor_collectives;
   return {.launch_us = costs.launch_us.at(static_cast<size_t>(gpu)),
           .beside = costs.beside,
           .slowest = kEachDoubling,
-          .tensor_collectives = costs.tensor_collectives * (run.scales_tensors ? costs.gathers_8bit : 1),
+          .tensor_collectives = tensor_collectives * (run.scales_tensors ? costs.gathers_8bit : 1),
           .sharded_across_nodes = costs.shards_across_nodes,
           .message_us = costs.message_us,
           .message_parts = costs.sends_parts ? run.same_activations : 1,

@@ -13,7 +13,8 @@
 //               send a part of them to the next stage, whose node gathers them (arXiv 2104.04473, section 4.1)
 //   8 bits      torch's compiler rounds with one scale per tensor before tensor-parallel ranks gather, which halves the
 //               bytes of two exchanges in three; products with one scale per row use another library's kernels
-//   async       tensor parallelism in pieces hides a part of its exchanges behind its products
+//   async       tensor parallelism in pieces hides a part of its exchanges behind its products, unless the plan already
+//               hides them (--tp-comm-overlap)
 //   shards      DeepSpeed gathers ZeRO-3's weights parameter by parameter: between nodes at a tenth of the NICs' rate,
 //               according to the two runs that were published next to Megatron-LM's (arXiv 2104.04473, table 2)
 //   pieces      after a step of ZeRO-1, Nanotron cuts, gathers and copies each rank's part of each parameter with a
@@ -33,6 +34,7 @@ struct SoftwareRun {
   bool recomputes_attention = false;  // by selective recomputation
   bool scales_rows = false;           // 8-bit products with one scale per row ...
   bool scales_tensors = false;        // ... or one per tensor, which is gathered after it was rounded
+  bool overlaps_tensors = false;      // the plan itself hides tensor-parallel exchanges behind products
   int same_activations = 1;           // number of tensor-parallel ranks that hold the same activations between layers
 };
 

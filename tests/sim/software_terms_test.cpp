@@ -88,6 +88,17 @@ TEST(SoftwareTerms, OnlyRanksThatHoldTheSameSendItInParts) {
   EXPECT_EQ(eager.software.terms.message_parts, 1);
 }
 
+TEST(SoftwareTerms, ExchangesThatThePlanHidesAreNotHiddenAgain) {
+  for (const auto& [software, hidden_by_plan] :
+       {std::pair{"transformer_engine", 1.0}, {"compiled_async_tp", 1.0}, {"compiled", 1.32}, {"eager", 1.0}}) {
+    HardwareProfile exposed = profile_with("h100-sxm", software), hidden = exposed;
+    adapt_software(exposed, {});
+    adapt_software(hidden, {.overlaps_tensors = true});
+    EXPECT_DOUBLE_EQ(hidden.software.terms.tensor_collectives, hidden_by_plan) << software;
+    EXPECT_LE(exposed.software.terms.tensor_collectives, hidden_by_plan) << software;
+  }
+}
+
 TEST(SoftwareTerms, ProductsScaledByRowsAreThoseOfTorchsCompiler) {
   constexpr auto kLowProduct = KernelShape::Kind::kLowProduct;
   for (const auto& [software, times] :
