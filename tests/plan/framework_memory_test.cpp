@@ -48,6 +48,29 @@ TEST(FrameworkMemory, OfThisProjectIsItsTensorsAndTheContext) {
   EXPECT_DOUBLE_EQ(memory.on_device(), kStates + kCublas + 57e6 + kContextBytes);
 }
 
+// ZeRO 2 accumulates whole gradients: their peak and that of activations are not at the same time.
+TEST(FrameworkMemory, PartsAreThoseOfOneMoment) {
+  RunPlan plan = plan_with({});
+  plan.zero_stage = 2;
+  RankRecord rank = rank_at(0);
+  rank.after[static_cast<size_t>(MemoryCategory::kGradients)] = 20'000'000;
+  rank.at_peak = rank.after;
+  rank.at_peak[static_cast<size_t>(MemoryCategory::kGradients)] = 200'000'000;
+  rank.at_peak[static_cast<size_t>(MemoryCategory::kActivations)] = 45'000'000;
+  EXPECT_DOUBLE_EQ(framework_memory(plan, rank).allocated(), 100e6 + 200e6 + 600e6 + 45e6 + kCublas);
+}
+
+TEST(FrameworkMemory, AnOuterUpdateNeedsItsMovement) {
+  RunPlan plan = plan_with({});
+  plan.config.diloco.sync_steps = 4;
+  plan.config.diloco.fragments = 1;
+  ASSERT_TRUE(plan.config.diloco.enabled());
+  EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).allocated(), kStates + kCublas + 90e6) << "without activations";
+  plan.config.diloco.sync_delay = 1;
+  EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).allocated(), kStates + kCublas + 90e6 + 57e6)
+      << "on its way during the next steps";
+}
+
 TEST(FrameworkMemory, TheLastStageHasTheLoss) {
   RunPlan plan = plan_with({.activations = 2, .logit_bytes = 8, .shared_logit_bytes = 3});
   FrameworkMemory memory = framework_memory(plan, rank_at(1));

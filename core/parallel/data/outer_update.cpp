@@ -53,7 +53,8 @@ void OuterUpdate::update() {
   const MemoryScope memory(MemoryCategory::kBuffers);
   const at::Tensor gradient = work_ ? std::exchange(work_, nullptr)->wait().to(outer_.device()) : pending_;
   momentum_.mul_(rule_.momentum).add_(gradient);
-  const at::Tensor direction = rule_.nesterov ? gradient.add(momentum_, rule_.momentum) : momentum_;
+  // In place: the gradient is not needed again, and these tensors are as large as the model.
+  const at::Tensor direction = rule_.nesterov ? gradient.add_(momentum_, rule_.momentum) : momentum_;
   outer_.sub_(direction, rule_.lr);
   if (pending_.defined()) pending_.zero_();
   if (rule_.alpha == 1) return;

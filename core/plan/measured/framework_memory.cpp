@@ -111,6 +111,22 @@ double stage_inputs(const RunPlan& plan, int pp_rank) {
          static_cast<double>(state_types(plan).param_bytes());
 }
 
+// By how much gradients at the peak are larger than the shards after the step; less the activations that exist only at
+// other moments, because the parts are added up.
+double whole_gradients(const RankRecord& rank) {
+  using enum MemoryCategory;
+  const double more = bytes_of(rank.at_peak, {kGradients}) - bytes_of(rank.after, {kGradients});
+  const double elsewhere =
+      bytes_of(rank.highest, {kActivations, kGathered}) - bytes_of(rank.at_peak, {kActivations, kGathered});
+  return std::max(0.0, more - std::max(0.0, elsewhere));
+}
+
+// What an outer update of DiLoCo needs besides its states: the movement that replicas average, which no backend reduces
+// in place of other tensors.
+double outer_update(const RunPlan& plan, const RankRecord& rank) {
+  return plan.config.diloco.enabled() ? bytes_of(rank.highest, {MemoryCategory::kBuffers}) : 0;
+}
+
 }  // namespace
 
 FrameworkMemory framework_memory(const RunPlan& plan, const RankRecord& rank) {
@@ -120,9 +136,10 @@ FrameworkMemory framework_memory(const RunPlan& plan, const RankRecord& rank) {
   out.states = bytes_of(rank.after, {kParameters, kGradients, kOptimizer}) + copied_states(plan, rank);
   // This project accumulates microbatches in whole gradients unless each microbatch is reduced; for other software,
   // such gradients are part of the measured figures.
-  if (!plan.of_other_software() && shards_gradients(plan))
-    out.states += std::max(0.0, bytes_of(rank.at_peak, {kGradients}) - bytes_of(rank.after, {kGradients}));
+  if (!plan.of_other_software() && shards_gradients(plan)) out.states += whole_gradients(rank);
   out.between_steps = fp32_gradients(plan, rank) + stage_inputs(plan, rank.pp_rank);
+  // A delayed update is on its way during the next steps.
+  (plan.config.diloco.sync_delay > 0 ? out.states : out.between_steps) += outer_update(plan, rank);
   out.workspace = workspaces(plan) + software.score_buffer_bytes * scores(plan) +
                   std::min(software.exchange_bytes, 2 * bytes_of(rank.after, {kParameters}));
   const double most = bytes_of(rank.highest, {kActivations});
