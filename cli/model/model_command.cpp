@@ -28,6 +28,7 @@
 #include "core/base/error.h"
 #include "core/base/files/path_type.h"
 #include "core/base/text.h"
+#include "core/plan/step_time.h"
 #include "core/spec/module_table.h"
 
 namespace ranklab {
@@ -143,7 +144,7 @@ std::string rank_text(const RunPlan& plan, const std::string& layout_note, const
   }
   return "  a rank    " + whose_text(plan, memory) + ": " +
          style.bold(human_bytes(static_cast<double>(together(memory.at_peak)))) + "\n            " + parts +
-         strprintf(" (estimate of its peak, within %.0f %%)\n", 100 * kPeakTolerance) +
+         strprintf(" (estimate of its peak, within %.0f %%", 100 * kPeakTolerance) + tolerance_condition(plan) + ")\n" +
          (layout_note.empty() ? "" : "           " + layout_note + "\n");
 }
 

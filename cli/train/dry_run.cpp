@@ -37,7 +37,7 @@ std::string memory_advice(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   std::vector<std::string> ways;
   if (accumulates_whole_gradients(plan)) ways.push_back("reduce each microbatch (--grad-sync microbatch)");
-  if (plan.dp() > 1 && !plan.zero().parameters) ways.push_back("raise --zero-stage");
+  if (plan.replicas() > 1 && !plan.zero().parameters) ways.push_back("raise --zero-stage");
   if (plan.micro_batch_size > 1) ways.push_back("lower --micro-batch-size");
   if (c.recompute_granularity != "full") ways.push_back("recompute activations (--recompute-granularity full)");
   ways.push_back("raise --tp or --pp");
@@ -107,7 +107,8 @@ std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& sty
               strprintf("  %.3g %% of the profile's %s", 100 * fraction,
                         human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str()) +
                   style.dim(run.documents_known
-                                ? strprintf("  estimate, within %.0f %% of the measured peak", 100 * kPeakTolerance)
+                                ? strprintf("  estimate, within %.0f %% of the measured peak", 100 * kPeakTolerance) +
+                                      tolerance_condition(plan)
                                 : std::string("  estimate")));
   return plan.profile.kernels == nullptr ? text : text + on_gpu_text(run.on_gpu, plan);
 }
@@ -117,8 +118,10 @@ std::string step_text(double nanoseconds) {
   return nanoseconds < 1e8 ? strprintf("%.3f ms", nanoseconds * 1e-6) : human_ns(nanoseconds);
 }
 
-std::string traffic_text(const DryRun& run, const Style& style) {
-  return run.traffic.empty() ? "    one rank sends nothing\n" : traffic_table(run.traffic, style, "    ");
+std::string traffic_text(const DryRun& run, const RunPlan& plan, const Style& style) {
+  if (!run.traffic.empty()) return traffic_table(run.traffic, style, "    ");
+  return plan.config.diloco.enabled() ? "    but for outer updates a rank sends only a few numbers\n"
+                                      : "    one rank sends nothing\n";
 }
 
 // "products 610 ms, attention 120 ms": the parts of compute time.
@@ -143,7 +146,8 @@ std::string method_text(const RunPlan& plan) {
 
 std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style) {
   std::string text = "  step     estimate";
-  if (run.documents_known) text += strprintf(", within %.0f %%", 100 * step_time_tolerance(plan));
+  if (run.documents_known)
+    text += strprintf(", within %.0f %%", 100 * step_time_tolerance(plan)) + tolerance_condition(plan);
   text += ": ";
   text += style.bold(step_text(run.time.total_ns) + " of virtual time");
   text += strprintf(" on %s, MFU %.1f%%\n", plan.profile.title.c_str(), 100 * run.mfu);
@@ -225,7 +229,7 @@ std::string dry_run_text(const RunPlan& plan, const StepRecord& step, const Styl
       counted(plan.tokens_per_step(), "token").c_str(), ramp_text(plan).c_str());
   text += memory_text(run, plan, style);
   text += "  traffic  of one step\n";
-  text += traffic_text(run, style);
+  text += traffic_text(run, plan, style);
   text += time_text(run, plan, style);
   for (const std::string& warning : run.warnings) text += style.yellow("  warning  " + warning) + "\n";
   return text + "nothing was run\n";

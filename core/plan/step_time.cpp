@@ -44,11 +44,20 @@ double step_time_tolerance(const RunPlan& plan) {
   return repeated && reductions_delay_gathers(plan) ? kReducedPassesTolerance : kStepTimeTolerance;
 }
 
+std::string tolerance_condition(const RunPlan& plan) {
+  const MoeConfig& moe = plan.config.model.moe;
+  return moe.enabled() && !moe.force_balance && !plan.config.pads_experts() ? " with evenly loaded experts" : "";
+}
+
 bool may_run_all_ranks(const RunPlan& plan) {
   constexpr int kMostRanks = 64;
   constexpr int64_t kLayersTogether = 512;  // the number that runs on shapes in half a second
+  constexpr int64_t kExpertsAsLayer = 8;    // whose products take as long as the rest of a layer
+  const ModelConfig& model = plan.config.model;
   const int world = plan.mesh.world_size();
-  return world <= kMostRanks && plan.config.model.num_layers * world / plan.mesh.size(Axis::kPp) <= kLayersTogether;
+  const int64_t experts = model.moe.enabled() ? model.moe.num_experts / plan.mesh.size(Axis::kEp) : 0;
+  const int64_t layers = model.num_layers * (kExpertsAsLayer + experts) / kExpertsAsLayer;
+  return world <= kMostRanks && layers * world / plan.mesh.size(Axis::kPp) <= kLayersTogether;
 }
 
 bool reductions_delay_gathers(const RunPlan& plan) {

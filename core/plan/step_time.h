@@ -37,6 +37,9 @@ bool reductions_delay_gathers(const RunPlan& plan);
 // Whether passes that take turns use parameters that one of them has gathered. Which of them gathers depends on both.
 bool passes_share_gathers(const RunPlan& plan);
 
+// What the tolerances require: " with evenly loaded experts"; "" if all runs of the plan fulfil it.
+std::string tolerance_condition(const RunPlan& plan);
+
 // The model's FLOPs on one rank, as a fraction of what its peak could do in that time.
 double mfu(const RunPlan& plan, double step_ns);
 
