@@ -310,6 +310,9 @@ bool wanted(const MeasuredRun& run, const std::string& only) {
 int run_plan_validate(const ValidateRequest& request) {
   std::vector<MeasuredRun> runs = read_measured_runs(request.file);
   std::erase_if(runs, [&](const MeasuredRun& run) { return !wanted(run, request.only); });
+  RANKLAB_CHECK(!runs.empty(), ErrorKind::kInvalidArgument, .where = "flag --only", .what = "no row is chosen",
+                .got = quote(request.only), .want = "part of a row's id or source, or a hardware profile's name",
+                .fix = "leave it out to see the rows of " + request.file);
   std::vector<Compared> rows;
   if (!request.json) std::printf("%-44s %-9s %9s %9s %7s\n", "row", "profile", "measured", "predicted", "error");
   for (MeasuredRun& run : runs) {

@@ -32,6 +32,13 @@ class TableReader {
                   .fix = "correct the profile; core/sim/profiles/h100-sxm.toml is an example");
     return *value;
   }
+  int count(const std::string& key) {
+    const double value = number(key, 1);
+    RANKLAB_CHECK(value == std::floor(value), ErrorKind::kBadFile, .where = place_,
+                  .what = "bad value of " + quote(key), .got = strprintf("%g", value), .want = "a whole number",
+                  .fix = "correct the profile; core/sim/profiles/h100-sxm.toml is an example");
+    return static_cast<int>(value);
+  }
   double compute_capability() {
     constexpr double kOldest = 5, kNewest = 19.9, kDecimal = 10;
     const std::string key = "compute_capability";
@@ -177,7 +184,7 @@ HardwareProfile parse(std::string_view text, const std::string& place) {
   profile.memory_bandwidth = reader.number("memory_bandwidth_gb_s", 1e-6) * 1e9;
   profile.memory_bytes = static_cast<int64_t>(reader.number("memory_gb", 1e-3) * 1e9);
   profile.launch_overhead_ns = reader.number("launch_overhead_ns", 0);
-  profile.gpus_per_node = static_cast<int>(reader.number("gpus_per_node", 1));
+  profile.gpus_per_node = reader.count("gpus_per_node");
   profile.sources = reader.texts("sources");
   if (root.contains("gpu_names")) profile.gpu_names = reader.texts("gpu_names");  // as nvidia-smi prints them
   profile.intra_node = read_link(reader.table("intra_node"), place + " [intra_node]");

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "core/base/error.h"
@@ -143,12 +144,23 @@ void apply_one(HardwareProfile& profile, const std::string& change) {
   refuse_change(change);
 }
 
+void check_names(const std::vector<std::string>& changes) {
+  std::set<std::string> names;
+  for (const std::string& change : changes) {
+    const std::string name = change.substr(0, change.find('='));
+    RANKLAB_CHECK(names.insert(name).second, ErrorKind::kInvalidArgument, .where = "what-if",
+                  .what = "--what-if changes the same twice", .got = quote(name) + " again", .want = "each name once",
+                  .fix = "leave one of them out");
+  }
+}
+
 }  // namespace
 
 std::string what_if_terms() { return join(row_names(kTerms), ", "); }
 
 void apply_what_if(HardwareProfile& profile, const std::string& text) {
   const std::vector<std::string> changes = text.empty() ? std::vector<std::string>{} : split(text, ',');
+  check_names(changes);
   for (const std::string& change : changes) apply_one(profile, change);
   const SoftwareTerms& terms = profile.software.terms;
   RANKLAB_CHECK(!terms.launch_blocking || terms.launch_us > 0, ErrorKind::kInvalidArgument, .where = "what-if",

@@ -130,6 +130,8 @@ TEST(HardwareProfile, AFaultyFileIsRefusedWithItsPlace) {
     EXPECT_THAT(message_of(TomlFile(replaced(kToml, "compute_capability = 8.6", bad)).path()),
                 HasSubstr("'compute_capability'"))
         << bad;
+  EXPECT_THAT(message_of(TomlFile(replaced(kToml, "gpus_per_node = 4", "gpus_per_node = 4.5")).path()),
+              HasSubstr("bad value of 'gpus_per_node'; got 4.5; want a whole number"));
   EXPECT_THAT(message_of(TomlFile("name = ").path()), HasSubstr(".toml:1] not TOML"));
   EXPECT_THAT(message_of("/nowhere/at/all.toml"), HasSubstr("cannot read"));
 }

@@ -364,8 +364,7 @@ std::vector<MeasuredRun> runs_of(const Json& file, const std::string& path) {
                 .got = "other contents", .want = "a JSON list of objects with \"config\" and \"measured\"",
                 .fix = "see docs/planner.md for the format");
   std::vector<MeasuredRun> runs;
-  for (size_t i = 0; i < rows.size(); ++i)
-    if (rows[i].is_object()) runs.push_back(read_row(rows[i], i));
+  for (size_t i = 0; i < rows.size(); ++i) runs.push_back(read_row(rows[i].is_object() ? rows[i] : Json::object(), i));
   return runs;
 }
 
