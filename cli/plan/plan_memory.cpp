@@ -20,6 +20,7 @@
 #include "core/config/state_types.h"
 #include "core/plan/layer_bytes.h"
 #include "core/plan/record_step.h"
+#include "core/plan/step_time.h"
 #include "core/runtime/memory/check.h"
 #include "core/runtime/memory/measure.h"
 #include "core/sim/memory_scope.h"
@@ -83,6 +84,7 @@ std::string ranks_text(const RunPlan& plan, const StepRecord& record, const std:
 struct StageBytes {
   std::string formula;
   double bytes = 0;
+  double expert_bytes = 0;  // of the experts' parameters, which other groups of ranks shard
 };
 // Bytes per parameter when N ranks shard it, without buckets' padding: "p + (g + o)/N".
 std::vector<StageBytes> stage_bytes(const RunPlan& plan) {
@@ -101,7 +103,8 @@ std::vector<StageBytes> stage_bytes(const RunPlan& plan) {
     auto& [whole, shared] = sums;
     if (shared.formula.size() > 1) shared.formula = "(" + shared.formula + ")";
     if (!shared.formula.empty()) shared.formula = (whole.formula.empty() ? "" : " + ") + shared.formula + "/N";
-    stages.push_back({whole.formula + shared.formula, whole.bytes + shared.bytes / plan.mesh.size(Axis::kDpShard)});
+    const auto held = [&](Axis shards) { return whole.bytes + shared.bytes / plan.mesh.size(shards); };
+    stages.push_back({whole.formula + shared.formula, held(Axis::kDpShard), held(Axis::kEdpShard)});
   }
   return stages;
 }
@@ -123,18 +126,25 @@ std::string kept_text(const StateTypes& types) {
   return text + (outer.empty() ? "" : "; " + outer) + ")";
 }
 
+// "N = dp 8"; "N = 4, of dp 8" if groups of 4 shard; with what differs for experts
+std::string sharding_ranks_text(const RunPlan& plan) {
+  const int shards = plan.mesh.size(Axis::kDpShard);
+  const std::string text =
+      "N = " + (shards < plan.replicas() ? std::to_string(shards) + ", of " : "") + replicas_text(plan);
+  return plan.config.model.moe.enabled() ? text + strprintf("; of experts %d", plan.mesh.size(Axis::kEdpShard)) : text;
+}
+
 std::string states_text(const RunPlan& plan, const Style& style) {
   const StateTypes types = state_types(plan);
-  const int shards = plan.mesh.size(Axis::kDpShard);
-  const std::string of_a_group = shards < plan.replicas() ? std::to_string(shards) + ", of " : "";
-  std::string text =
-      style.bold("  states, bytes per parameter") +
-      strprintf("  parameter p %ld, gradient g %ld, optimizer o %.4g%s; N = %s\n",
-                static_cast<long>(types.param_bytes()), static_cast<long>(types.grad_bytes()),
-                mean_optimizer_bytes(plan), kept_text(types).c_str(), (of_a_group + replicas_text(plan)).c_str());
+  const bool experts = plan.config.model.moe.enabled();
+  std::string text = style.bold("  states, bytes per parameter") +
+                     strprintf("  parameter p %ld, gradient g %ld, optimizer o %.4g%s; %s\n",
+                               static_cast<long>(types.param_bytes()), static_cast<long>(types.grad_bytes()),
+                               mean_optimizer_bytes(plan), kept_text(types).c_str(), sharding_ranks_text(plan).c_str());
   const auto stages = stage_bytes(plan);
   for (size_t stage = 0; stage < stages.size(); ++stage) {
-    text += strprintf("    ZeRO %zu  %-14s %8.4g%s\n", stage, stages[stage].formula.c_str(), stages[stage].bytes,
+    text += strprintf("    ZeRO %zu  %-14s %8.4g%s%s\n", stage, stages[stage].formula.c_str(), stages[stage].bytes,
+                      experts ? strprintf("  of experts %8.4g", stages[stage].expert_bytes).c_str() : "",
                       static_cast<int>(stage) == plan.zero_stage ? "  this run" : "");
   }
   if (accumulates_whole_gradients(plan))
@@ -232,7 +242,8 @@ std::string plan_memory_text(const RunPlan& plan, const std::vector<MeasuredMemo
   text += ranks_text(plan, record, measured, style);
   if (!record.documents_unknown.empty()) text += style.yellow("  warning  " + record.documents_warning()) + "\n";
   const std::string bound = record.documents_unknown.empty()
-                                ? strprintf("    estimate, within %.0f %% of the measured peak", 100 * kPeakTolerance)
+                                ? strprintf("    estimate, within %.0f %% of the measured peak", 100 * kPeakTolerance) +
+                                      tolerance_condition(plan)
                                 : std::string("    estimate");
   text += style.dim(bound + (measured.empty() ? "; --measure runs two steps and compares\n" : "\n"));
   return text + states_text(plan, style) + activations_text(plan, record, style);
@@ -241,8 +252,10 @@ std::string plan_memory_text(const RunPlan& plan, const std::vector<MeasuredMemo
 nlohmann::ordered_json plan_memory_json(const RunPlan& plan, const std::vector<MeasuredMemory>& measured) {
   const StepRecord record = record_step(plan, make_meta_world);
   nlohmann::ordered_json stages = nlohmann::ordered_json::array(), recompute = nlohmann::ordered_json::array();
-  for (const StageBytes& stage : stage_bytes(plan))
+  for (const StageBytes& stage : stage_bytes(plan)) {
     stages.push_back({{"formula", stage.formula}, {"bytes_per_parameter", stage.bytes}});
+    if (plan.config.model.moe.enabled()) stages.back()["bytes_per_expert_parameter"] = stage.expert_bytes;
+  }
   for (const RecomputeRow& row : recompute_rows(plan, record)) {
     recompute.push_back({{"granularity", row.name},
                          {"layer_bytes", row.layer_bytes},

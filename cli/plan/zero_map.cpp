@@ -56,16 +56,18 @@ std::string bucket_text(const RunPlan& plan, const ZeroMap& map, size_t index, c
   return text;
 }
 
-std::string ranks_text(const ZeroMap& map, bool all) {
+std::string ranks_text(const RunPlan& plan, const ZeroMap& map, bool all) {
   constexpr size_t kShown = 16;
-  std::string text = "    dp rank  elements updated  parameters  gradients after backward   optimizer  bytes each\n";
+  const bool contexts = plan.mesh.size(Axis::kCp) > 1;
+  std::string text = strprintf("    %7s", contexts ? "dp x cp" : "dp rank") +
+                     "  elements updated  parameters  gradients after backward   optimizer  bytes each\n";
   const size_t shown = all ? map.ranks.size() : std::min(map.ranks.size(), kShown);
   int64_t whole = 0;
   for (const ZeroMapBucket& bucket : map.buckets) whole += bucket.elements - bucket.padding;
   for (size_t i = 0; i < shown; ++i) {
     const ZeroMapRank& rank = map.ranks[i];
     const auto all_bytes = static_cast<double>(rank.parameter_bytes + rank.gradient_bytes + rank.optimizer_bytes);
-    text += strprintf("    %7d  %16ld  %10s  %24s  %10s  %10.2f\n", rank.dp_rank, static_cast<long>(rank.elements),
+    text += strprintf("    %7d  %16ld  %10s  %24s  %10s  %10.2f\n", rank.group_rank, static_cast<long>(rank.elements),
                       byte_count(rank.parameter_bytes).c_str(), byte_count(rank.gradient_bytes).c_str(),
                       byte_count(rank.optimizer_bytes).c_str(), all_bytes / static_cast<double>(whole));
   }
@@ -92,7 +94,7 @@ std::string map_text(const RunPlan& plan, const Style& style, const ZeroMapReque
     if (plan.mesh.size(Axis::kPp) > 1) text += style.bold(strprintf("pipeline rank %d", pp_rank)) + "\n";
     for (size_t bucket = 0; bucket < map.buckets.size(); ++bucket)
       text += bucket_text(plan, map, bucket, style, request.all);
-    text += ranks_text(map, request.all);
+    text += ranks_text(plan, map, request.all);
   }
   return text;
 }
@@ -105,6 +107,7 @@ std::string map_json(const RunPlan& plan) {
     for (const ZeroMapBucket& bucket : map.buckets) buckets.push_back(bucket_json(bucket));
     for (const ZeroMapRank& rank : map.ranks) {
       ranks.push_back({{"dp_rank", rank.dp_rank},
+                       {"group_rank", rank.group_rank},
                        {"elements", rank.elements},
                        {"parameter_bytes", rank.parameter_bytes},
                        {"gradient_bytes", rank.gradient_bytes},

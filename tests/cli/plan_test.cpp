@@ -43,6 +43,9 @@ TEST(PlanMemory, StatesAndRecomputation) {
   std::vector<double> each;
   for (const auto& stage : data["zero_stages"]) each.push_back(stage["bytes_per_parameter"]);
   EXPECT_EQ(each, (std::vector<double>{16, 5.5, 3.75, 2}));
+  const auto experts = plan("--preset deepseek_v3_tiny --dp 8 --ep 4 --zero-stage 1")["zero_stages"];
+  EXPECT_EQ(experts[1]["bytes_per_parameter"], 8 + 8.0 / 8);
+  EXPECT_EQ(experts[1]["bytes_per_expert_parameter"], 8 + 8.0 / 2) << "each expert is on 2 of the 8 ranks";
   const auto& rows = data["recompute"];
   ASSERT_EQ(rows.size(), 3U);
   for (size_t i = 1; i < rows.size(); ++i) {

@@ -12,6 +12,7 @@ namespace ranklab {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -54,6 +55,16 @@ TEST(ZeroMap, SaysItInWords) {
   const std::string plain = ranklab("zero map --dp 8").output;
   EXPECT_THAT(plain, AllOf(HasSubstr("every rank updates all it holds"), Not(HasSubstr("train's own layout"))));
   EXPECT_THAT(ranklab("zero map").output, HasSubstr("dp 2; of pp 2 x dp 2 x tp 2 (train's own layout: "));
+}
+
+TEST(ZeroMap, ContextRanksOwnPartsOfTheirOwn) {
+  const Outcome run = ranklab("zero map --dp 2 --cp 2 --zero-stage 1 --json");
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  std::vector<int> owners;
+  const auto data = nlohmann::json::parse(run.output)["data"];
+  for (const auto& rank : data["pipeline_ranks"][0]["ranks"]) owners.push_back(rank["group_rank"]);
+  EXPECT_THAT(owners, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(ranklab("zero map --dp 2 --cp 2 --zero-stage 1").output, HasSubstr("dp x cp  elements updated"));
 }
 
 TEST(ZeroDebug, PrintsEveryPieceAtTheStart) {

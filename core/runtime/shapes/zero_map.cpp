@@ -40,7 +40,8 @@ ZeroMapBucket map_bucket(const GradBucket& bucket) {
 
 ZeroMapRank holdings(const RunPlan& plan, const std::vector<GradBucket>& buckets, int global_rank) {
   const StateTypes types = state_types(plan);
-  ZeroMapRank out{.dp_rank = plan.mesh.coordinate(Axis::kDp, global_rank)};
+  ZeroMapRank out{.dp_rank = plan.mesh.coordinate(Axis::kDp, global_rank),
+                  .group_rank = plan.mesh.group(Axis::kDpCp, global_rank).group_rank};
   for (const GradBucket& bucket : buckets) {
     for (const ShardPiece& piece : owned_pieces(plan, bucket, global_rank)) {
       out.elements += piece.elements();

@@ -32,9 +32,9 @@ struct ZeroMapBucket {
 // What one member of the data-parallel group holds for its update: shards of dense parameters, and of the experts that
 // it shares with its edp peers.
 struct ZeroMapRank {
-  int dp_rank = 0;
-  int64_t elements = 0;         // number of elements that it updates
-  int64_t parameter_bytes = 0;  // between uses
+  int dp_rank = 0, group_rank = 0;  // group_rank: among the ranks that share dense parameters, context ranks included
+  int64_t elements = 0;             // number of elements that it updates
+  int64_t parameter_bytes = 0;      // between uses
   int64_t gradient_bytes = 0, optimizer_bytes = 0;
 };
 
