@@ -92,7 +92,7 @@ std::string ranks_text(const RunPlan& plan) {
     text += strprintf("%-*s ", width, label(plan, rank).c_str());
     const std::vector<int> stages = plan.schedule.stages_of(plan.mesh.coordinate(Axis::kPp, rank));
     text += "  stage " + join(std::span<const int>(stages), " ");
-    for (const Axis axis : {Axis::kTp, Axis::kCp, Axis::kDp, Axis::kPp}) {
+    for (const Axis axis : {Axis::kTp, Axis::kCp, Axis::kDp, Axis::kPp, Axis::kEp, Axis::kEtp}) {
       if (plan.mesh.size(axis) > 1) text += "  " + plan.mesh.group(axis, rank).label();
     }
     text += "\n";

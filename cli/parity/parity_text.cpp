@@ -85,7 +85,7 @@ std::string later_text(const ParityResult& result) {
 std::string same_text(const ParityResult& result) {
   const TensorVerdict* closest = result.comparison.closest();
   if (closest == nullptr) return "";
-  if (closest->tolerance == 0) return ": every tensor has the same bits";
+  if (closest->worst.eps == 0) return ": every tensor has the same bits";
   return strprintf(": closest to its tolerance is %s in %s, %s of %s allowed", closest->key.text().c_str(),
                    step_text(closest->key).c_str(), eps_text(closest->worst.eps).c_str(),
                    eps_text(closest->tolerance).c_str());

@@ -43,10 +43,14 @@ TokenDataset::TokenDataset(std::shared_ptr<const TokenSequence> tokens, int64_t 
   }
   train_samples_ = total - validation_samples_;
   RANKLAB_CHECK(train_samples_ > 0, ErrorKind::kInvalidArgument, .where = "data",
-                .what = "the text is too short for one sample", .got = counted(sequence_->size(), "token"),
+                .what = validation_samples_ > 0
+                            ? "the text is too short for a sample to train on and one to validate with"
+                            : "the text is too short for one sample",
+                .got = counted(sequence_->size(), "token"),
                 .want = "at least " + std::to_string((validation_samples_ + 1) * seq_length_ + 1) + " (seq-length " +
                         std::to_string(seq_length_) + ")",
-                .fix = "use a longer text or a smaller --seq-length");
+                .fix = std::string("use a longer text or a smaller --seq-length") +
+                       (total > 0 ? ", or keep nothing for validation (--validation-fraction 0)" : ""));
 }
 
 int64_t TokenDataset::begin_of(Split split, int64_t index) const {
