@@ -15,15 +15,30 @@ fs::path exercise_path(const LessonRow& row) {
   return fs::current_path() / "ranklab-lessons" / row.folder_name() / "exercise.cpp";
 }
 
+namespace {
+
+// Gives `fresh` its final name unless a file has that name. Where a file system has no hard links (FAT, folders shared
+// with a virtual machine), it is copied to a file that must be new.
+void name_if_new(const fs::path& fresh, const fs::path& to, std::error_code& error) {
+  fs::create_hard_link(fresh, to, error);
+  if (!error || error == std::errc::file_exists) return;
+  fs::copy_file(fresh, to, error);
+  std::error_code ignored;
+  if (error && error != std::errc::file_exists) fs::remove(to, ignored);  // the part that was written
+}
+
+}  // namespace
+
 bool copy_exercise(const LessonRow& row, const fs::path& to) {
   if (fs::exists(to)) return false;
   std::error_code error;
   fs::create_directories(to.parent_path(), error);
-  // Written under a temporary name and then linked, so that it never replaces a file that has appeared in the meantime.
+  // Written under a temporary name and then given its own, so that it never replaces a file that has appeared in the
+  // meantime.
   const fs::path fresh = to.string() + ".new";
   if (!error) fs::copy_file(row.folder() / "exercise.cpp", fresh, fs::copy_options::overwrite_existing, error);
   if (!error) fs::permissions(fresh, fs::perms::owner_write, fs::perm_options::add, error);
-  if (!error) fs::create_hard_link(fresh, to, error);
+  if (!error) name_if_new(fresh, to, error);
   const std::string why = error.message();
   std::error_code ignored;
   fs::remove(fresh, ignored);
