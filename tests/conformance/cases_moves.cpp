@@ -35,6 +35,10 @@ void broadcast_case(const Backend& backend) {
       const at::Tensor got = m.comm.broadcast(tensor, root);
       EXPECT_EQ(got.data_ptr(), tensor.data_ptr());
       expect_same(got, values(root, s.count, s.dtype), b, false, "broadcast from " + std::to_string(root));
+      const at::Tensor later = m.mine(s.count, s.dtype);
+      const at::Tensor filled = m.comm.broadcast_async(later, root)->wait();
+      EXPECT_EQ(filled.data_ptr(), later.data_ptr());
+      expect_same(filled, values(root, s.count, s.dtype), b, false, "awaited, from " + std::to_string(root));
     }
   });
 }

@@ -96,6 +96,35 @@ TEST(DeferredGrads, AreTheSameAndArriveOnce) {
   });
 }
 
+// One product makes the gradients of two leaves, another that of one of them: each leaf gets one sum, in the order of
+// the products.
+TEST(WeightGradQueue, SumsTheGradientsOfEachLeafOfSeveral) {
+  const at::Tensor a = wave({3}, 0.1).requires_grad_(true), b = wave({2}, 0.2).requires_grad_(true);
+  int arrivals_of_a = 0, arrivals_of_b = 0;
+  torch::autograd::impl::set_post_acc_grad_hooks(a, std::make_unique<Count>(arrivals_of_a));
+  torch::autograd::impl::set_post_acc_grad_hooks(b, std::make_unique<Count>(arrivals_of_b));
+  WeightGradQueue queue;
+  std::vector<int> order;
+  const std::vector<at::Tensor> of_a = {wave({3}, 0.3), wave({3}, 0.4)};
+  queue.push(std::vector{a, b}, [&] {
+    order.push_back(1);
+    return std::vector{of_a[0].clone(), wave({2}, 0.5)};
+  });
+  queue.push([&] { order.push_back(2); });
+  queue.push(a, [&] {
+    order.push_back(3);
+    EXPECT_FALSE(a.grad().defined()) << "one accumulation, of the sum";
+    return of_a[1].clone();
+  });
+  queue.run();
+  EXPECT_EQ(order, (std::vector{1, 2, 3}));
+  EXPECT_TRUE(at::equal(a.grad(), of_a[0] + of_a[1]));
+  EXPECT_TRUE(at::equal(b.grad(), wave({2}, 0.5)));
+  EXPECT_EQ(arrivals_of_a, 1);
+  EXPECT_EQ(arrivals_of_b, 1);
+  for (const at::Tensor& leaf : {a, b}) torch::autograd::impl::set_post_acc_grad_hooks(leaf, nullptr);
+}
+
 // A row layer of swiglu(gate_up), whose backward makes the activation once for both gradients.
 struct RowOfSwiglu {
   at::Tensor y, grad_gate_up, grad_weight, grad_bias;

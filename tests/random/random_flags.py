@@ -328,6 +328,16 @@ def with_more_microbatches(draw, flags):
     return [[name, str(3 * int(rest[0]))] if name in ("--num-microbatches", "--gbs") else [name, *rest] for name, *rest in flags]
 
 
+def with_growing_batch(draw, flags):
+    """From half of it, in the first steps."""
+    values = values_of(flags)
+    batch, microbatches = int(values["--gbs"][0]), int(values["--num-microbatches"][0])
+    if microbatches % 2 or not draw.chance(0.3):
+        return flags
+    ramp = f"{batch // 2} {batch // 2} {draw.pick(1, batch // 2, batch)}"
+    return [*(flag for flag in flags if flag[0] != "--num-microbatches"), ["--rampup-batch-size", ramp]]
+
+
 def with_groups(draw, flags, microbatches):
     """Interleaved stages, at times with larger groups of microbatches than their schedule chooses."""
     values = values_of(flags)

@@ -18,6 +18,7 @@ Ends with 1, and the commands that show it, where one is not. A seed whose setti
 """
 import argparse
 import json
+import math
 import os
 import shlex
 import subprocess
@@ -25,7 +26,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-from random_flags import Draw, draw_layout, draw_model, scaled, with_diloco, with_expert_overlap, with_gather_overlap, with_groups, with_more_microbatches, with_padded_experts, with_tensor_overlap, words
+from random_flags import Draw, draw_layout, draw_model, scaled, with_diloco, with_expert_overlap, with_gather_overlap, with_groups, with_growing_batch, with_more_microbatches, with_padded_experts, with_tensor_overlap, words
 from rare_flags import rare_flags
 
 REFUSED = 2  # the program's exit code for settings that do not fit together
@@ -145,6 +146,19 @@ def check_memory(program, seed):
             raise Different(f"stage {rank['pp_rank']} is planned to hold {rank['at_peak']} and holds {rank['measured']['at_peak']}")
 
 
+def draw_growth(draw, dp):
+    """A batch that grows to 12 sequences, by what divides over both layouts; a schedule of the learning rate in sequences."""
+    part = math.lcm(*dp)
+    starts = [start for start in range(part, 12, part) if (12 - start) % part == 0]
+    draw.flags = []
+    if starts and draw.chance(0.3):
+        draw.add("--rampup-batch-size", f"{draw.pick(*starts)} {part} {draw.pick(6, 12, 24)}")
+    if draw.chance(0.3):
+        draw.add("--lr-warmup-samples", draw.pick(0, 7, 12))
+        draw.add("--lr-decay-samples", draw.pick(20, 40))
+    return words(draw.flags)
+
+
 def check_resume(program, seed):
     draw = Draw(seed)
     sizes = draw_model(draw)
@@ -159,7 +173,7 @@ def check_resume(program, seed):
     if dp[0] % 2 == 0 and dp[1] % 2 == 0 and Draw(-1 - seed).chance(0.5):
         drawn_layouts = [with_diloco(Draw(-1 - seed), flags, 2) for flags in drawn_layouts]
     layouts = [words(flags) for flags in drawn_layouts]
-    shared = [*model, "--params-dtype", "fp64", "--gbs", "12", "--mbs", "1", "--train-iters", "4"]
+    shared = [*model, "--params-dtype", "fp64", "--gbs", "12", "--mbs", "1", "--train-iters", "4", *draw_growth(Draw(-2 - seed), dp)]
     for layout in layouts:
         program.run("train", *shared, *layout, "--dry-run")
     folder = tempfile.mkdtemp(dir=program.folder)
@@ -180,6 +194,7 @@ def check_resume(program, seed):
 
 def check_launch(program, seed):
     draw, flags = drawn(seed)
+    flags = with_growing_batch(Draw(-2 - seed), flags)
     precision = draw_precision(draw) if draw.chance(0.4) else []
     shared = [*words(flags), *precision, *words(rare_flags(seed, flags, precision)), "--train-iters", "3", "--lr-warmup-iters", "0", "--sample-tokens", "0", "--eval-interval", "2", "--eval-iters", "1", "--no-trace"]
     ranks = next(flag[1] for flag in flags if flag[0] == "--world-size")
@@ -227,6 +242,7 @@ TIMES = {"virtual_step_ms", "mfu", "exposed_comm_fraction", "peer_wait_fraction"
 
 def check_watched(program, seed):
     draw, flags = drawn(seed)
+    flags = with_growing_batch(Draw(-2 - seed), flags)
     precision = draw_precision(draw) if draw.chance(0.5) else []
     shared = [*words(flags), *precision, *words(rare_flags(seed, flags, precision)), "--train-iters", "4", "--lr-warmup-iters", "0", "--sample-tokens", "0"]
     watching = draw_watching(draw, tempfile.mkdtemp(dir=program.folder))

@@ -2,8 +2,23 @@
 from random_flags import Draw, values_of
 
 
+def rotated_pairs(values):
+    """How many pairs of a head's numbers are rotated."""
+    def number(name, otherwise):
+        return float(values[name][0]) if name in values else otherwise
+    head = number("--kv-channels", number("--hidden-size", 0) / number("--num-attention-heads", 1))
+    return int(number("--qk-pos-emb-head-dim", head * number("--rotary-percent", 1))) // 2
+
+
 def draw_positions(draw, values):
     """How rotary positions are scaled."""
+    scaled = {"--rotary-scaling-factor", "--rope-scaling-type", "--position-embedding-type"} & set(values)
+    if not scaled and draw.chance(0.1):
+        draw.add("--rope-scaling-type", "longrope")
+        draw.add("--rope-scaling-factor", 4)
+        draw.add("--rope-scaling-original-length", int(values["--seq-length"][0]) // draw.pick(1, 2))
+        for name in ("--rope-short-factors", "--rope-long-factors"):
+            draw.add(name, ",".join(f"{draw.random.uniform(1, 6):.3f}" for _ in range(rotated_pairs(values))))
     if "--rotary-scaling-factor" in values:
         draw.maybe(0.3, "--yarn-attention-factor", 0.7, 1.3)
         draw.maybe(0.3, "--mscale", 0.7)
