@@ -59,6 +59,18 @@ const auto kCommands = std::to_array<Command>({
     {"completion", "print a completion script for the shell", setup_completion},
 });
 
+// The command's own option that the word ends in, as --max-new-tokens in --tokens. A setting of all commands that is
+// only spelled alike would be a worse guess. Short names (--set) end too many words.
+std::string own_option_ending(const CommandLine& command, std::string word) {
+  constexpr size_t kShort = 5;
+  std::ranges::replace(word, '_', '-');
+  for (const CommandOption* option : command.options())
+    for (const std::string& name : option->names())
+      if (!option->is_setting() && name.starts_with("--") && name.size() > kShort && word.ends_with(name.substr(1)))
+        return name;
+  return "";
+}
+
 void refuse_unknown(const CommandLine& app) {
   std::vector<std::string> extras = app.unknown_words();
   std::erase(extras, "--");  // words after it are positional, or rejected by name
@@ -70,6 +82,7 @@ void refuse_unknown(const CommandLine& app) {
   for (const auto& command : sub.subcommands()) below.push_back(command->name());
   known.insert(known.end(), below.begin(), below.end());
   const std::string word = extras[0].substr(0, extras[0].find('='));
+  const std::string own = own_option_ending(sub, word);
   // After --, where no word is an option.
   const bool came_late = word.starts_with("-") && std::ranges::find(known, word) != known.end();
   throw Error(ErrorKind::kInvalidArgument,
@@ -77,7 +90,9 @@ void refuse_unknown(const CommandLine& app) {
                .what = "unknown option or command",
                .got = quote(extras[0]),
                .want = below.empty() || word.starts_with("-") ? "" : "one of " + join(below, ", "),
-               .fix = came_late ? "write options before --" : did_you_mean(word, known, "see --help")});
+               .fix = came_late      ? "write options before --"
+                      : !own.empty() ? "did you mean " + quote(own) + "?"
+                                     : did_you_mean(word, known, "see --help")});
 }
 
 // Options that every command takes.

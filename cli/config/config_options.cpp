@@ -11,7 +11,6 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
-#include "core/config/idle_settings.h"
 #include "core/config/settings/fields.h"
 #include "core/config/settings/toml.h"
 
@@ -31,6 +30,7 @@ struct ConfigOptions::State {
     CommandOption* option = nullptr;
   };
   TrainConfig defaults;
+  ModelUse use = ModelUse::kTrains;
   std::deque<Given> given;  // the command line keeps references to the members
   std::vector<std::string> files;
   std::vector<std::string> assignments;
@@ -46,7 +46,7 @@ struct ConfigOptions::State {
     for (const ConfigSetting& one : placed)
       if (const auto found = origins.find(one.key); found != origins.end() && found->second == one.origin)
         origins.erase(found);
-    return idle_settings(plan, origins);
+    return idle_settings(plan, origins, use);
   }
 };
 
@@ -91,8 +91,9 @@ const char* short_heading(const ConfigField& field) {
 
 }  // namespace
 
-ConfigOptions::ConfigOptions(CommandLine& app, TrainConfig defaults) : state_(std::make_unique<State>()) {
+ConfigOptions::ConfigOptions(CommandLine& app, TrainConfig defaults, ModelUse use) : state_(std::make_unique<State>()) {
   state_->defaults = std::move(defaults);
+  state_->use = use;
   app.wide_help();
   app.add_help_all();
   app.add_option("-c,--config", state_->files, "TOML file of settings; repeatable, later wins")

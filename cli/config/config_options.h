@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/config/idle_settings.h"
 #include "core/config/settings/sources.h"
 
 namespace ranklab {
@@ -14,8 +15,9 @@ class CommandLine;
 class ConfigOptions {
  public:
   // Declares one option per field on `app`, grouped as in the table. `defaults`: the values of flags that are not
-  // given; the preset overrides them.
-  explicit ConfigOptions(CommandLine& app, TrainConfig defaults = {});
+  // given; the preset overrides them. `use`: what the command does with the model; settings that others read have no
+  // effect.
+  explicit ConfigOptions(CommandLine& app, TrainConfig defaults = {}, ModelUse use = ModelUse::kTrains);
   ~ConfigOptions();
   // Sets a setting that the command itself takes from a source such as a checkpoint, which `origin` names in errors. It
   // overrides files and the environment, but neither --set nor flags, and is never reported as idle. Call before

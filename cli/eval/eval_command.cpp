@@ -18,7 +18,7 @@ CommandAction setup_eval(CommandLine& app) {
       "A line of --tasks: {\"query\": \"Two and two are\", \"choices\": [\"four\", \"five\"], \"gold\": 0}. Replicas "
       "(--dp) split\n"
       "the windows and choices; every layout gives the same numbers. How texts and tasks are scored: docs/data.md.");
-  auto options = std::make_shared<ConfigOptions>(app, saved_run_defaults());
+  auto options = std::make_shared<ConfigOptions>(app, saved_run_defaults(), ModelUse::kOnlyRuns);
   auto request = std::make_shared<EvalRequest>();
   app.add_option("--text", request->text,
                  "measure perplexity and bits per byte of this text file, or of a folder of token shards")

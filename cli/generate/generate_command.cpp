@@ -18,7 +18,7 @@ CommandAction setup_generate(CommandLine& app) {
       "  ranklab generate --preset deepseek_v3_tiny --tp 4 --top-k 1\n"
       "Any layout works: the first replica generates, and ranks of other replicas only run their experts. A pipeline\n"
       "has no key/value cache and recomputes the whole window for each token.");
-  auto options = std::make_shared<ConfigOptions>(app, saved_run_defaults());
+  auto options = std::make_shared<ConfigOptions>(app, saved_run_defaults(), ModelUse::kTrainsIfAsked);
   auto request = std::make_shared<GenerateRequest>();
   const CommandOption* prompt = app.add_option("--prompt", request->prompt, "text to continue")->capture_default_str();
   app.add_option("--prompt-file", request->prompt_file, "file with one prompt per line, each continued by itself")

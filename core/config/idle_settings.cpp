@@ -1,6 +1,9 @@
 #include "core/config/idle_settings.h"
 
+#include <algorithm>
+#include <array>
 #include <functional>
+#include <string_view>
 
 #include "core/config/loss_scale_choice.h"
 #include "core/config/lr_choice.h"
@@ -240,22 +243,60 @@ TrainConfig unsaid(const TrainConfig& config) {
   return out;
 }
 
+// Settings, or (with a dot at the end) tables of them, that only training reads.
+constexpr std::array<std::string_view, 18> kOfTraining = {"optim.",
+                                                          "memory.",
+                                                          "sentinel.",
+                                                          "trace.",
+                                                          "log.",
+                                                          "sample.",
+                                                          "checkpoint.save_interval",
+                                                          "checkpoint.keep_last",
+                                                          "checkpoint.async",
+                                                          "checkpoint.finetune",
+                                                          "data.path",
+                                                          "data.mock",
+                                                          "data.valid_path",
+                                                          "data.validation_fraction",
+                                                          "data.eval_interval",
+                                                          "data.eval_iters",
+                                                          "train.accumulation",
+                                                          "train.rampup_batch_size"};
+
+// Whether only training would read it, and nothing is trained. What is typed to switch something off is not counted.
+bool idles_without_training(const RunPlan& plan, ModelUse use, const std::string& key, const std::string& value) {
+  const bool trains = use == ModelUse::kTrains || (use == ModelUse::kTrainsIfAsked && plan.config.train_iters > 0);
+  if (trains || value == "0" || value == "false") return false;
+  if (key == "checkpoint.save") return plan.config.load != value;  // equal after --load auto
+  if (key == "train.train_iters" || key == "train.train_samples") return use == ModelUse::kOnlyRuns;
+  return std::ranges::any_of(kOfTraining,
+                             [&](std::string_view of) { return of.ends_with('.') ? key.starts_with(of) : key == of; });
+}
+
+// What a run without effect of the setting lacks; "" if the setting has an effect.
+std::string idle_because(const RunPlan& plan, ModelUse use, const std::string& key, const std::string& value,
+                         bool typed) {
+  static const std::vector<IdleRow> kRows = make_idle_rows();
+  if (typed && idles_without_training(plan, use, key, value)) return "runs that train";
+  for (const IdleRow& row : kRows)
+    if (idles_by(row, key) && !row.counts(plan) && (typed || !row.only_typed)) return row.of;  // one reason is enough
+  return "";
+}
+
 }  // namespace
 
-std::vector<std::string> idle_settings(const RunPlan& plan, const std::map<std::string, std::string>& origins) {
-  static const std::vector<IdleRow> kRows = make_idle_rows();
+std::vector<std::string> idle_settings(const RunPlan& plan, const std::map<std::string, std::string>& origins,
+                                       ModelUse use) {
   const MergedConfig sources{plan.config, origins};
   const TrainConfig otherwise = unsaid(plan.config);
   std::vector<std::string> idle;
   for (const ConfigField& field : config_fields()) {
     if (!sources.given(field.key)) continue;
-    if (!is_typed(origins.at(field.key)) && field.get(plan.config) == field.get(otherwise)) continue;
-    for (const IdleRow& row : kRows) {
-      if (!idles_by(row, field.key) || row.counts(plan)) continue;
-      if (row.only_typed && !is_typed(origins.at(field.key))) continue;
-      idle.push_back(words_of(field, field.get(plan.config)) + " has no effect: it applies to " + row.of);
-      break;  // one reason is enough
-    }
+    const std::string value = field.get(plan.config);
+    const bool typed = is_typed(origins.at(field.key));
+    if (!typed && value == field.get(otherwise)) continue;
+    const std::string of = idle_because(plan, use, field.key, value, typed);
+    if (!of.empty()) idle.push_back(words_of(field, value) + " has no effect: it applies to " + of);
   }
   return idle;
 }

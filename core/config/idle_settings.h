@@ -10,9 +10,17 @@
 
 namespace ranklab {
 
+// What the run does with the model that the settings describe.
+enum class ModelUse {
+  kTrains,
+  kTrainsIfAsked,  // if there are steps (--train-iters)
+  kOnlyRuns,
+};
+
 // Returns lines such as "--sgd-momentum 0.9 has no effect: it applies to --optimizer sgd", one for each setting given
 // by a flag, --set or an environment variable, and for each line of a file that differs from the default. `plan` is
 // resolved from the configuration with these origins.
-std::vector<std::string> idle_settings(const RunPlan& plan, const std::map<std::string, std::string>& origins);
+std::vector<std::string> idle_settings(const RunPlan& plan, const std::map<std::string, std::string>& origins,
+                                       ModelUse use = ModelUse::kTrains);
 
 }  // namespace ranklab

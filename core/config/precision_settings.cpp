@@ -11,8 +11,8 @@
 namespace ranklab {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what, const std::string& got, const std::string& want,
-                         const std::string& fix = "leave it out for the default") {
+[[noreturn]] void refuse_precision(const std::string& what, const std::string& got, const std::string& want,
+                                   const std::string& fix = "leave it out for the default") {
   throw Error(ErrorKind::kInvalidArgument, {.where = "config", .what = what, .got = got, .want = want, .fix = fix});
 }
 
@@ -26,11 +26,11 @@ void check_modes(const TrainConfig& c) {
     if (set) on.emplace_back(flag);
   }
   if (on.size() > 1)
-    refuse("modes of precision exclude each other", join(on, ", "), "one of --bf16, --fp16, --fp8, --fp4",
-           "leave the others out: FP8 and FP4 recipes define the type of the rest themselves");
+    refuse_precision("modes of precision exclude each other", join(on, ", "), "one of --bf16, --fp16, --fp8, --fp4",
+                     "leave the others out: FP8 and FP4 recipes define the type of the rest themselves");
   if (!on.empty() && c.params_dtype != "fp32")
-    refuse(on[0] + " and --params-dtype ask for different types", on[0] + ", --params-dtype " + c.params_dtype,
-           "one of them", "leave one of them out");
+    refuse_precision(on[0] + " and --params-dtype ask for different types",
+                     on[0] + ", --params-dtype " + c.params_dtype, "one of them", "leave one of them out");
 }
 
 // Bits of the narrowest format among the GEMM's operands; 0 if none is quantized.
@@ -47,8 +47,9 @@ void check_mode_against(const TrainConfig& c, const PrecisionRecipe& recipe) {
   const std::string products = bits == 0 ? text(recipe.compute) : strprintf("%d bits", bits);
   const auto require = [&](bool holds, const std::string& flag, const std::string& is) {
     if (!holds)
-      refuse("the recipe contradicts " + flag, flag + ", --precision-recipe " + c.precision.recipe + ": " + is,
-             "one of them", "leave " + flag + " out");
+      refuse_precision("the recipe contradicts " + flag,
+                       flag + ", --precision-recipe " + c.precision.recipe + ": " + is, "one of them",
+                       "leave " + flag + " out");
   };
   require(!c.bf16 || recipe.compute == DType::kBFloat16, "--bf16", "parameters in " + text(recipe.compute));
   require(!c.precision.fp16 || recipe.compute == DType::kFloat16, "--fp16", "parameters in " + text(recipe.compute));
@@ -79,15 +80,15 @@ void apply_fp8_format(const std::string& format, PrecisionRecipe& recipe) {
   set(recipe.linear.weight, e4m3());
   set(recipe.linear.gradient, format == "hybrid" ? e5m2() : e4m3());
   if (changed == 0)
-    refuse("--fp8-format applies to products in FP8", "--fp8-format " + format + ", recipe " + recipe.name,
-           "--fp8, or a recipe with FP8", "leave it out");
+    refuse_precision("--fp8-format applies to products in FP8", "--fp8-format " + format + ", recipe " + recipe.name,
+                     "--fp8, or a recipe with FP8", "leave it out");
 }
 
 void apply_block_size(int64_t block, PrecisionRecipe& recipe) {
   constexpr int64_t kLargest = 1 << 20;
   if (block < 0 || block > kLargest)
-    refuse("--quantization-block-size is out of range", std::to_string(block),
-           "1 to " + std::to_string(kLargest) + " (0: the recipe's)");
+    refuse_precision("--quantization-block-size is out of range", std::to_string(block),
+                     "1 to " + std::to_string(kLargest) + " (0: the recipe's)");
   if (block == 0) return;
   int changed = 0;
   LinearPrecision& linear = recipe.linear;
@@ -98,9 +99,9 @@ void apply_block_size(int64_t block, PrecisionRecipe& recipe) {
     ++changed;
   }
   if (changed == 0)
-    refuse("--quantization-block-size applies to tiles and blocks, and the recipe has none",
-           "--quantization-block-size " + std::to_string(block) + ", recipe " + recipe.name,
-           "a recipe with tiles or blocks (deepseek_v3, mxfp8, nvfp4, mxfp4)", "leave it out");
+    refuse_precision("--quantization-block-size applies to tiles and blocks, and the recipe has none",
+                     "--quantization-block-size " + std::to_string(block) + ", recipe " + recipe.name,
+                     "a recipe with tiles or blocks (deepseek_v3, mxfp8, nvfp4, mxfp4)", "leave it out");
 }
 
 void apply_sums(const std::string& sums, PrecisionRecipe& recipe) {
@@ -109,9 +110,9 @@ void apply_sums(const std::string& sums, PrecisionRecipe& recipe) {
                               : sums == "hopper" ? SumPrecision::kHopper
                                                  : SumPrecision::kHopperPromoted;
   if (!recipe.linear.quantized() || (chosen != SumPrecision::kFp32 && !all_fp8(recipe.linear)))
-    refuse("--fp8-accumulation applies to products with both operands in FP8",
-           "--fp8-accumulation " + sums + ", recipe " + recipe.name,
-           "--fp8, or a recipe with FP8 for all three tensors", "leave it out");
+    refuse_precision("--fp8-accumulation applies to products with both operands in FP8",
+                     "--fp8-accumulation " + sums + ", recipe " + recipe.name,
+                     "--fp8, or a recipe with FP8 for all three tensors", "leave it out");
   recipe.linear.sum = chosen;
 }
 
@@ -149,8 +150,9 @@ void apply_wire(const char* flag, std::optional<bool> asked, const TensorPrecisi
     wire = {};
   } else if (!wire.quantized()) {
     if (!product.quantized())
-      refuse(std::string(flag) + " sends numbers in the recipe's format, and it has none",
-             std::string(flag) + ", recipe " + recipe, "--fp8, --fp4 or a recipe with formats", "leave it out");
+      refuse_precision(std::string(flag) + " sends numbers in the recipe's format, and it has none",
+                       std::string(flag) + ", recipe " + recipe, "--fp8, --fp4 or a recipe with formats",
+                       "leave it out");
     wire = sent;
   }
 }
@@ -162,8 +164,9 @@ void apply_flags(const TrainConfig& c, PrecisionRecipe& recipe) {
   apply_sums(p.sums, recipe);
   apply_state_types(p, recipe);
   if (p.dispatch.value_or(false) && !c.model.moe.enabled())
-    refuse("--low-precision-dispatch applies to tokens sent to experts, and this model has no experts",
-           "--low-precision-dispatch, --num-experts 0", "a preset with experts (deepseek_v3_tiny)", "leave it out");
+    refuse_precision("--low-precision-dispatch applies to tokens sent to experts, and this model has no experts",
+                     "--low-precision-dispatch, --num-experts 0", "a preset with experts (deepseek_v3_tiny)",
+                     "leave it out");
   apply_wire("--low-precision-dispatch", p.dispatch, recipe.linear.activation, to_dispatch(recipe.linear.activation),
              recipe.dispatch, recipe.name);
   apply_wire("--fp8-param-gather", p.param_gather, recipe.linear.weight, to_send(recipe.linear.weight), recipe.gather,
@@ -178,18 +181,20 @@ PrecisionRules read_rules(const PrecisionConfig& p, const PrecisionRecipe& recip
                        .compute_overrides = parse_typed_list("--module-compute-dtype-override", p.compute_override)};
   const bool selects = !rules.include.empty() || !rules.exclude.empty();
   if (selects && !recipe.linear.quantized())
-    refuse("this chooses what is quantized, but the recipe quantizes nothing",
-           (rules.include.empty() ? "--low-precision-exclude " + p.exclude : "--low-precision-include " + p.include) +
-               ", recipe " + recipe.name,
-           "--fp8, --fp4 or a recipe with formats", "leave it out");
+    refuse_precision(
+        "this chooses what is quantized, but the recipe quantizes nothing",
+        (rules.include.empty() ? "--low-precision-exclude " + p.exclude : "--low-precision-include " + p.include) +
+            ", recipe " + recipe.name,
+        "--fp8, --fp4 or a recipe with formats", "leave it out");
   return rules;
 }
 
 void check_numbers(const PrecisionConfig& p) {
   if (p.amax_history_len < 1)
-    refuse("--fp8-amax-history-len is out of range", std::to_string(p.amax_history_len), "1 or more");
+    refuse_precision("--fp8-amax-history-len is out of range", std::to_string(p.amax_history_len), "1 or more");
   if (p.stats_interval < 0)
-    refuse("--precision-stats-interval is out of range", std::to_string(p.stats_interval), "0 (none) or more");
+    refuse_precision("--precision-stats-interval is out of range", std::to_string(p.stats_interval),
+                     "0 (none) or more");
 }
 
 }  // namespace
@@ -199,10 +204,11 @@ void take_params_dtype(TrainConfig& c) {
   if (!is_bf16 && c.params_dtype != "fp16") return;
   const bool low = c.precision.fp8 || c.precision.fp4;
   if ((is_bf16 ? c.precision.fp16 : c.bf16 || low))
-    refuse("a mode and --params-dtype ask for different types",
-           std::string(c.bf16 ? "--bf16" : (c.precision.fp16 ? "--fp16" : (c.precision.fp8 ? "--fp8" : "--fp4"))) +
-               ", --params-dtype " + c.params_dtype,
-           "one of them", "leave one of them out");
+    refuse_precision(
+        "a mode and --params-dtype ask for different types",
+        std::string(c.bf16 ? "--bf16" : (c.precision.fp16 ? "--fp16" : (c.precision.fp8 ? "--fp8" : "--fp4"))) +
+            ", --params-dtype " + c.params_dtype,
+        "one of them", "leave one of them out");
   if (!low) (is_bf16 ? c.bf16 : c.precision.fp16) = true;
   c.params_dtype = "fp32";
 }

@@ -38,6 +38,21 @@ TEST(Generate, TensorParallelRanksWriteWhatOneRankWrites) {
   }
 }
 
+// Nothing is trained without --train-iters, also with a checkpoint.
+TEST(Generate, OptionsOfTrainingAreReportedAsIdle) {
+  const std::string idle = "--lr 5 has no effect: it applies to runs that train";
+  const Outcome told = generate("--tokens 2 --lr 5 2>&1"), strict = generate("--strict --tokens 2 --lr 5 2>&1");
+  EXPECT_EQ(told.exit_code, 0) << told.output;
+  EXPECT_THAT(told.output, HasSubstr("warning: " + idle));
+  EXPECT_EQ(strict.exit_code, 2) << strict.output;
+  EXPECT_THAT(strict.output, HasSubstr(idle));
+}
+
+TEST(Generate, AnotherProgramsNameOfAnOptionLeadsToItsOwn) {
+  EXPECT_THAT(generate("--max-new-tokens 40 2>&1").output, HasSubstr("did you mean '--tokens'?"));
+  EXPECT_THAT(generate("--max_new_tokens=40 2>&1").output, HasSubstr("did you mean '--tokens'?"));
+}
+
 // Ranks of other replicas work only for their experts; a pipeline recomputes the window for each token.
 TEST(Generate, AnyLayoutWritesWhatOneRankWrites) {
   const std::string dense = "--params-dtype fp64 --tokens 20 --seed 3 ";

@@ -131,6 +131,31 @@ TEST(IdleSettings, OfTheLearningRate) {
       IsEmpty());
 }
 
+// Commands that run a model train it only if they are asked to, or never.
+TEST(IdleSettings, OfTrainingWhereNothingIsTrained) {
+  const auto idle = [](ModelUse use, const std::string& steps, const std::string& origin,
+                       const std::string& load = "") {
+    const std::vector<ConfigSetting> settings = {{"parallel.world_size", "1", origin},
+                                                 {"train.train_iters", steps, origin},
+                                                 {"optim.lr", "5", origin},
+                                                 {"memory.recompute_granularity", "full", origin},
+                                                 {"sample.tokens", "0", origin},
+                                                 {"checkpoint.save", "x", origin},
+                                                 {"checkpoint.load", load, origin}};
+    const MergedConfig merged = merge_config({}, settings);
+    return idle_settings(resolve(merged.config), merged.origins, use);
+  };
+  const std::string lr = "--lr 5 has no effect: it applies to runs that train";
+  const auto full = HasSubstr("--recompute-granularity full"), save = HasSubstr("--save x has no effect");
+  EXPECT_THAT(idle(ModelUse::kTrainsIfAsked, "0", "flag --lr"), testing::UnorderedElementsAre(lr, full, save));
+  EXPECT_THAT(idle(ModelUse::kOnlyRuns, "3", "--set"),
+              testing::UnorderedElementsAre(lr, full, save, HasSubstr("--train-iters 3 has no effect")));
+  EXPECT_THAT(idle(ModelUse::kOnlyRuns, "0", "--set", "x"), Not(testing::Contains(save))) << "--load auto names it";
+  EXPECT_THAT(idle(ModelUse::kTrainsIfAsked, "3", "--set"), IsEmpty());
+  EXPECT_THAT(idle(ModelUse::kTrains, "0", "--set"), IsEmpty());
+  EXPECT_THAT(idle(ModelUse::kOnlyRuns, "3", "run.toml:1"), IsEmpty()) << "a file is for several commands";
+}
+
 TEST(IdleSettings, WhatCountsIsNotNamed) {
   EXPECT_THAT(idle_of({}), IsEmpty());
   EXPECT_THAT(idle_of({{"optim.sgd_momentum", "0.9"}, {"optim.optimizer", "sgd"}}), IsEmpty());
