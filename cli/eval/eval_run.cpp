@@ -25,7 +25,7 @@ void show_progress(size_t batches, size_t of) {
 }  // namespace
 
 int run_eval(ConfigOptions& options, const EvalRequest& request, const std::string& load) {
-  const std::unique_ptr<SavedModel> saved = take_saved_model(options, load);
+  const std::unique_ptr<SavedModel> saved = take_saved_model(options, load, ModelUse::kOnlyRuns);
   watch_interrupts();
   EvalInput input;
   TrainConfig config = options.config();

@@ -259,7 +259,7 @@ void choose_text(const RunPlan& plan, Generation& request, const std::string& lo
 int run_generate(ConfigOptions& options, const GenerateRequest& wanted, const std::string& load) {
   Generation request{wanted};
   request.prompts = prompts_of(wanted);
-  request.model = take_saved_model(options, load);
+  request.model = take_saved_model(options, load, ModelUse::kTrainsIfAsked);
   check_logits_path(request, load);
   TrainConfig config = options.config();
   config.load = load;

@@ -13,7 +13,9 @@
 #include "core/comm/rank_context.h"
 #include "core/nn/initial_values.h"
 #include "core/runtime/checkpoint/load_weights.h"
+#include "core/runtime/checkpoint/settings.h"
 #include "core/runtime/memory/check.h"
+#include "core/spec/presets.h"
 
 namespace ranklab {
 namespace {
@@ -30,6 +32,40 @@ void check_weights_fit(RunPlan plan) {
   RANKLAB_CHECK(available == 0 || weights <= available, ErrorKind::kEnvironment, .where = "memory",
                 .what = "the weights of all simulated ranks do not fit this machine", .got = bytes(weights),
                 .want = "at most the available " + bytes(available), .fix = "use fewer --num-layers");
+}
+
+bool is_of_command_line(const std::string& origin) { return origin.starts_with("flag ") || origin == "--set"; }
+
+// The preset that the model was trained from; "" where that is not known, as of an imported one.
+std::string preset_of(const SavedModel& saved) {
+  if (!saved.checkpoint) return "";
+  const auto& config = saved.checkpoint->manifest().config;
+  const auto preset = config.find("model.preset");
+  return preset == config.end() ? "" : preset->second;
+}
+
+// The saved settings come after those of a preset, which would therefore have no effect. It may be named if it is the
+// saved model's.
+bool names_other_preset(const ConfigOptions& options, const SavedModel& saved) {
+  if (!is_of_command_line(options.merged().origins.at("model.preset"))) return false;
+  TrainConfig named;
+  named.preset = options.config().preset;
+  named.model = model_preset(named.preset);
+  return named.preset != preset_of(saved) && !other_model_to_run(settings_of(saved.config), named).now.empty();
+}
+
+// A run that goes on with the training compares more, by itself.
+void check_same_model(const ConfigOptions& options, const SavedModel& saved, const std::string& load, ModelUse use) {
+  const TrainConfig config = options.config();
+  OtherModel other;
+  if (use == ModelUse::kOnlyRuns || config.train_iters == 0)
+    other = other_model_to_run(settings_of(saved.config), config);
+  if (names_other_preset(options, saved)) {
+    const std::string preset = preset_of(saved);
+    other.now.insert(other.now.begin(), "--preset " + config.preset);
+    other.saved.insert(other.saved.begin(), preset.empty() ? "no --preset" : "--preset " + preset);
+  }
+  require_same_model(other, load, "leave them out: the settings of a saved model are saved with it");
 }
 
 }  // namespace
@@ -55,14 +91,16 @@ std::string run_model_text(const TrainConfig& config) {
   return config.load.empty() ? model_name(config) : counts_text(count_model(config.model, config.model.seq_length));
 }
 
-std::unique_ptr<SavedModel> take_saved_model(ConfigOptions& options, const std::string& load) {
+std::unique_ptr<SavedModel> take_saved_model(ConfigOptions& options, const std::string& load, ModelUse use) {
   if (load.empty()) return nullptr;
   auto saved = std::make_unique<SavedModel>(open_saved_model(load));
   for (const auto& [key, text] : settings_of(saved->config)) options.set(key, text, quote(load));
-  if (!saved->checkpoint) return saved;
-  const auto& config = saved->checkpoint->manifest().config;
-  const auto type = config.find("train.params_dtype");
-  if (type != config.end()) options.set(type->first, type->second, quote(load));
+  if (saved->checkpoint) {
+    const auto& config = saved->checkpoint->manifest().config;
+    const auto type = config.find("train.params_dtype");
+    if (type != config.end()) options.set(type->first, type->second, quote(load));
+  }
+  check_same_model(options, *saved, load, use);
   return saved;
 }
 

@@ -12,10 +12,10 @@
 
 namespace ranklab {
 
-// Sets the model settings to those of a checkpoint or Hugging Face folder; flags may still change some, such as the
-// sequence length. RETURNS: null if `load` is empty. Call before the settings are read. Throws kIo, kBadFile,
-// kInvalidArgument.
-std::unique_ptr<SavedModel> take_saved_model(ConfigOptions& options, const std::string& load);
+// Sets the model settings to those of a checkpoint or Hugging Face folder; flags may still change those that leave it
+// the same model, such as the sequence length. RETURNS: null if `load` is empty. Call before the settings are read.
+// Throws kIo, kBadFile, and kInvalidArgument naming the flags of another model.
+std::unique_ptr<SavedModel> take_saved_model(ConfigOptions& options, const std::string& load, ModelUse use);
 // The model's preset; for a saved model, which may be no preset, its number of parameters.
 std::string run_model_text(const TrainConfig& config);
 // The settings' plan and its world, with as many ranks as the layout needs: several replicas only if the experts need

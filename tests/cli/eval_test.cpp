@@ -75,6 +75,32 @@ TEST_F(Eval, EveryLayoutGivesTheNumbersOfOneRank) {
   }
 }
 
+// Otherwise it would silently be another model, or be taken for a damaged checkpoint.
+TEST_F(Eval, FlagsOfAnotherModelAreRefused) {
+  const auto refused = [](const std::string& flags, const std::string& got, const std::string& want) {
+    for (const std::string command : {"eval --text text.txt", "generate --tokens 2"}) {
+      const Outcome out =
+          run_command("cd '" + folder() + "' && '" RANKLAB_PROGRAM "' " + command + " --load ck " + flags + " 2>&1");
+      EXPECT_EQ(out.exit_code, 2) << command << flags << out.output;
+      EXPECT_THAT(out.output, HasSubstr("'ck': the checkpoint is from a different model; got " + got + "; want " +
+                                        want + ", as saved"));
+    }
+  };
+  refused("--num-layers 1", "--num-layers 1", "--num-layers 2");
+  refused("--num-layers 3", "--num-layers 3", "--num-layers 2");
+  refused("--vocab-size 400 --set model.norm_epsilon=0.5", "--norm-epsilon 0.5, --vocab-size 400",
+          "--norm-epsilon 1e-05, --vocab-size 256");
+  refused("--rotary-base 5", "--rotary-base 5", "--rotary-base 10000");
+  refused("--preset llama_1b", "--preset llama_1b", "--preset gpt_tiny");
+  const nlohmann::json plain = data("--load ck --text text.txt");
+  for (const char* same : {"--preset gpt_tiny --num-layers 2", "--hidden-dropout 0.1", "--mtp-loss-scaling-factor 0.5"})
+    EXPECT_EQ(data("--load ck --text text.txt " + std::string(same))["text"], plain["text"]) << same;
+  // Rotary positions may be stretched for longer texts.
+  for (const char* longer : {"--seq-length 64", "--rope-scaling-type linear --rope-scaling-factor 2"})
+    EXPECT_NE(data("--load ck --text text.txt " + std::string(longer))["text"]["nats_per_token"],
+              plain["text"]["nats_per_token"]);
+}
+
 // The first tokens of documents are not scored, in the windows of a text.
 TEST_F(Eval, WhatFollowsTheEndOfADocumentIsLeftOutWhereTrainingLeavesItOut) {
   const nlohmann::json all = data("--load ck --text text.txt"),
@@ -151,6 +177,9 @@ TEST_F(Eval, AHuggingFaceFolderIsEvaluatedAsItIs) {
     const nlohmann::json folder = data("--load hf --text text.txt --seq-length 32 " + layout)["text"];
     EXPECT_NEAR(folder["nats_per_token"].get<double>(), saved["nats_per_token"].get<double>(), 1e-5) << layout;
   }
+  const Outcome other = eval("--load hf --text text.txt --num-layers 1 --preset llama_1b 2>&1");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.output, HasSubstr("got --preset llama_1b, --num-layers 1; want no --preset, --num-layers 2"));
   // Text from it, too.
   EXPECT_EQ(run_command("cd '" + folder() + "' && '" RANKLAB_PROGRAM "' generate --gemm mkl --load hf --tokens 3 2>&1")
                 .exit_code,

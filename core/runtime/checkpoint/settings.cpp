@@ -124,21 +124,32 @@ bool is_free(const TrainConfig& config, std::string_view key) {
   return config.finetune && config.model.position != PositionKind::kLearned && is_rotary_position(key);
 }
 
-void check_model(const CheckpointManifest& manifest, const TrainConfig& config, const std::string& folder) {
+bool is_free_to_run(const TrainConfig& config, std::string_view key) {
+  if (key == "moe.capacity_factor") return true;
+  const bool is_base = key == "model.rope_theta" || key == "model.local_rope_theta";
+  return config.model.position != PositionKind::kLearned && is_rotary_position(key) && !is_base;
+}
+
+OtherModel other_model(const SettingTexts& before, const TrainConfig& config,
+                       bool (*is_free)(const TrainConfig&, std::string_view)) {
   const SettingTexts now = model_settings(config);
-  // A setting that came after the checkpoint was saved had its default.
-  SettingTexts before = manifest.model;
-  if (!before.empty()) before.merge(model_settings(TrainConfig{}));
-  std::vector<std::string> other, saved;
+  OtherModel other;
   for (const auto& [key, value] : before) {
     const auto found = now.find(key);
     if (is_free(config, key) || found == now.end() || found->second == value) continue;
-    other.push_back(flag_of(key) + " " + found->second);
-    saved.push_back(flag_of(key) + " " + value);
+    other.now.push_back(flag_of(key) + " " + found->second);
+    other.saved.push_back(flag_of(key) + " " + value);
   }
-  if (other.empty()) return;
-  refuse(folder, "the checkpoint is from a different model", join(saved, ", "), join(other, ", "),
-         "of all settings of the model pass " + model_flags(manifest, folder));
+  return other;
+}
+
+void check_model(const CheckpointManifest& manifest, const TrainConfig& config, const std::string& folder) {
+  // A setting that came after the checkpoint was saved had its default.
+  SettingTexts before = manifest.model;
+  if (!before.empty()) before.merge(model_settings(TrainConfig{}));
+  const OtherModel other = other_model(before, config, is_free);
+  if (other.now.empty()) return;
+  require_same_model(other, folder, "of all settings of the model pass " + model_flags(manifest, folder));
 }
 
 void check_type(const CheckpointManifest& manifest, const TrainConfig& config, const std::string& folder) {
@@ -219,6 +230,15 @@ void check_resumable(const CheckpointManifest& manifest, const RunPlan& plan, co
   check_setting(manifest.config, now, "optim.optimizer", folder, "its states are from a different optimizer",
                 "pass that optimizer, or --finetune to start over from the weights");
   check_data(manifest, data, folder);
+}
+
+OtherModel other_model_to_run(const SettingTexts& saved, const TrainConfig& config) {
+  return other_model(saved, config, is_free_to_run);
+}
+
+void require_same_model(const OtherModel& other, const std::string& folder, const std::string& fix) {
+  if (other.now.empty()) return;
+  refuse(folder, "the checkpoint is from a different model", join(other.saved, ", "), join(other.now, ", "), fix);
 }
 
 std::string other_positions(const CheckpointManifest& manifest, const TrainConfig& config) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/checkpoint/manifest.h"
 #include "core/config/train_config.h"
@@ -22,6 +23,15 @@ void describe_run(const RunPlan& plan, const SettingTexts& data, CheckpointManif
 // Throws kInvalidArgument with the saved value, the current value, and what to do. `folder` is used in messages.
 void check_resumable(const CheckpointManifest& manifest, const RunPlan& plan, const SettingTexts& data,
                      const std::string& folder);
+// The settings, by their flags, in which a model is not the saved one: what they are now, and as saved.
+struct OtherModel {
+  std::vector<std::string> now = {}, saved = {};
+};
+// For a model that is run and not trained: which settings make it another one. Dropped tokens, which only training
+// knows, do not, nor does the stretching of rotary positions for longer texts.
+OtherModel other_model_to_run(const SettingTexts& saved, const TrainConfig& config);
+// Throws kInvalidArgument if the model is another one. `folder`: where the saved one is.
+void require_same_model(const OtherModel& other, const std::string& folder, const std::string& fix);
 // "; --rotary-base 500000, saved with 10000": the changes that --finetune may make to rotary positions; "" if there are
 // none.
 std::string other_positions(const CheckpointManifest& manifest, const TrainConfig& config);
