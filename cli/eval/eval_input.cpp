@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/model/saved_tokenizer.h"
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
 #include "core/base/files/path_type.h"
@@ -10,6 +11,7 @@
 #include "core/data/corpus.h"
 #include "core/data/packed_format.h"
 #include "core/data/token_shard.h"
+#include "core/runtime/training_data.h"
 
 namespace ranklab {
 namespace {
@@ -35,6 +37,24 @@ void take_file(EvalInput& input, const std::string& path, EvalTokenizer& tokeniz
   require_unpacked(path, std::string_view(text).substr(0, 64), "--text");
   input.text = naming(quote(path), [&] { return tokenizer.text(text); });
   input.text_bytes = tokenizer.scored_bytes(text, input.text);
+}
+
+// Of the tokens of another tokenizer the model knows nothing, and its perplexity would say nothing. Of an imported
+// model without a tokenizer it is not known what its tokens are.
+void require_tokens_of(const SavedModel& saved, const std::string& load, const std::string& shards) {
+  std::vector<std::string> notes;
+  const std::optional<Tokenizer> own =
+      saved.checkpoint ? tokenizer_of(*saved.checkpoint) : saved_tokenizer(load, notes);
+  if (!own && (!saved.checkpoint || saved.checkpoint->manifest().config.empty())) return;
+  const InputFormat format = read_shard_index(shards).format;
+  const std::string hash = own ? own->hash() : "";
+  RANKLAB_CHECK(format.tokenizer == hash, ErrorKind::kInvalidArgument, .where = "eval --text",
+                .what = "the tokens of " + quote(shards) + " are not those of the model " + quote(load),
+                .got = kind_of_tokens(format.tokenizer, format.gives_bytes()),
+                .want = own ? kind_of_tokens(hash, false) : "tokens without a tokenizer",
+                .fix = own ? "prepare the text with the tokenizer beside the weights: ranklab data prepare FILE "
+                             "--tokenizer PATH --out FOLDER"
+                           : "name the text itself, or shards that were prepared without --tokenizer");
 }
 
 std::vector<int64_t> tokens_of_folder(const std::string& path) {
@@ -143,6 +163,7 @@ EvalInput read_eval_input(const EvalRequest& request, const TrainConfig& config,
   RANKLAB_CHECK(tokenizer || request.tokenizer.empty(), ErrorKind::kInvalidArgument, .where = "--tokenizer",
                 .what = "it would read nothing: the folder has tokens already", .got = quote(request.text),
                 .want = "a text file, or --tasks", .fix = "leave --tokenizer out");
+  if (folder && saved != nullptr) require_tokens_of(*saved, load, request.text);
   EvalInput input;
   if (tokenizer) input.tokenizer = tokenizer->hash();
   add_text(input, request, config, folder || !tokenizer ? nullptr : &*tokenizer);

@@ -22,7 +22,8 @@ struct InputFormat {
   std::string from = "text";                         // a name of input_formats()
   std::optional<uint32_t> end_token = std::nullopt;  // after each document
   std::string json_key = "text";                     // key of the text in a line of JSON
-  std::string tokenizer = {};                        // hash of the tokenizer; "": bytes
+  std::string tokenizer = {};                        // hash of the tokenizer; "": bytes, or unknown
+  bool gives_bytes() const { return from == InputFormat{}.from && tokenizer.empty(); }
   bool operator==(const InputFormat&) const = default;
 };
 

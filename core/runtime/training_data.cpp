@@ -24,7 +24,7 @@ DataSet open_folder(const std::string& folder, int64_t known) {
   const ShardIndex index = read_shard_index(folder);
   data.vocab_size = index.vocab_size;
   data.tokenizer = index.format.tokenizer;
-  data.are_bytes = index.format.from == InputFormat{}.from && data.tokenizer.empty();
+  data.are_bytes = index.format.gives_bytes();
   RANKLAB_CHECK(
       data.vocab_size <= known, ErrorKind::kInvalidArgument, .where = "data " + data.source,
       .what = "the data contains tokens outside the model's vocabulary",
@@ -90,9 +90,7 @@ std::string sources_of(const std::vector<DataSet>& sets) {
 }
 
 std::string tokens_of(const DataSet& set) {
-  const std::string name = quote(set.path) + ": ";
-  if (!set.tokenizer.empty()) return name + "of the tokenizer with hash " + set.tokenizer;
-  return name + (set.are_bytes ? "bytes" : "of an unknown tokenizer");
+  return quote(set.path) + ": " + kind_of_tokens(set.tokenizer, set.are_bytes);
 }
 
 // Checks one more set of a blend, which was given with `flag`.
@@ -221,6 +219,11 @@ void check_named_data(const RunPlan& plan) {
     blend_of(data.sets, choices, c, c.validation_fraction);
   }
   if (!c.valid_data_path.empty()) open_validation(data, c, Texts::kMeasured);
+}
+
+std::string kind_of_tokens(const std::string& tokenizer, bool are_bytes) {
+  if (!tokenizer.empty()) return "of the tokenizer with hash " + tokenizer;
+  return are_bytes ? "bytes" : "of an unknown tokenizer";
 }
 
 std::optional<Tokenizer> tokenizer_of_data(const TrainConfig& config) {

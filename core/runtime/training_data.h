@@ -60,6 +60,9 @@ void check_named_data(const RunPlan& plan);
 // Provides batches of this data to every rank.
 std::shared_ptr<DataProvider> provide_training_data(TrainingData data);
 
+// "bytes", "of the tokenizer with hash 0123456789abcdef", or "of an unknown tokenizer". `tokenizer`: its hash, or "".
+std::string kind_of_tokens(const std::string& tokenizer, bool are_bytes);
+
 // The tokenizer that produced the tokens, if a folder of shards has one.
 std::optional<Tokenizer> tokenizer_of_data(const TrainConfig& config);
 

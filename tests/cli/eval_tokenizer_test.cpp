@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -70,6 +71,30 @@ TEST_F(EvalTokens, ATextIsScoredByTheTokensOfItsShards) {
                    nats * text["text"]["tokens"].get<double>() / std::log(2.0) / bytes);
   EXPECT_EQ(text["tokenizer"], answer_of(run_command(in_folder("data info shards --json")))["tokenizer"]);
   EXPECT_TRUE(data("ck --text shards")["tokenizer"].is_null());
+}
+
+// Its perplexity on other tokens would be a number without a meaning.
+TEST_F(EvalTokens, ShardsOfOtherTokensAreRefused) {
+  run("data prepare text.txt --out bytes");
+  run("data tokenizer train text.txt --vocab-size 300 -o other");
+  run("data prepare text.txt --tokenizer other --out of_other");
+  run("train --num-layers 1 --hidden-size 32 --seq-length 32 --gbs 1 --world-size 1 --vocab-size 408 --data-path bytes "
+      "--train-iters 1 --eval-interval 0 --sample-tokens 0 --no-trace --log-dir byte_log --save byte_ck");
+  run("ckpt export-hf ck mine");
+  const std::string mine = answer_of(run_command(in_folder("data info shards --json")))["tokenizer"],
+                    other = answer_of(run_command(in_folder("data info of_other --json")))["tokenizer"];
+  const std::vector<std::array<std::string, 4>> cases = {
+      {"ck", "bytes", "bytes", "of the tokenizer with hash " + mine},
+      {"mine", "of_other", "of the tokenizer with hash " + other, "of the tokenizer with hash " + mine},
+      {"byte_ck", "of_other", "of the tokenizer with hash " + other, "tokens without a tokenizer"}};
+  for (const auto& [load, shards, got, want] : cases) {
+    const Outcome refused = run_command(in_folder("eval --load " + load + " --text " + shards + " 2>&1"));
+    EXPECT_EQ(refused.exit_code, 2) << load << refused.output;
+    EXPECT_THAT(refused.output, testing::HasSubstr("the tokens of '" + shards + "' are not those of the model '" +
+                                                   load + "'; got " + got + "; want " + want));
+  }
+  EXPECT_GT(data("mine --text shards")["text"]["tokens"], 0);
+  EXPECT_GT(data("byte_ck --text bytes")["text"]["tokens"], 0);
 }
 
 TEST_F(EvalTokens, EveryLayoutGivesTheNumbersOfOneRank) {

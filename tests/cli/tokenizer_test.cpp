@@ -104,6 +104,22 @@ TEST_F(TokenizerCommands, ARunThatGoesOnKeepsIt) {
   EXPECT_EQ(text_of_file(at("more/step_00000001/tokenizer.json")), text_of_file(at("tok/tokenizer.json")));
 }
 
+// It is possible, but rarely meant.
+TEST_F(TokenizerCommands, FinetuningOnOtherTokensIsWarnedOf) {
+  ASSERT_EQ(ranklab_and_errors("data prepare " + at("text.txt") + " --out " + at("bytes")).exit_code, 0);
+  const auto tuned = [&](const std::string& data) {
+    return ranklab_and_errors("train " + kRun + " --data-path " + at(data) + " --finetune --train-iters 1 --load " +
+                              at("ckpt") + " --log-dir " + at("log_" + data));
+  };
+  const std::string warning = "warning: --finetune with other tokens than the checkpoint's";
+  const Outcome other = tuned("bytes"), own = tuned("shards");
+  EXPECT_EQ(other.exit_code, 0) << other.output;
+  EXPECT_THAT(other.output, HasSubstr(warning));
+  EXPECT_THAT(other.output, HasSubstr("the data's tokenizer is none, and the checkpoint's is the one with hash "));
+  EXPECT_EQ(own.exit_code, 0) << own.output;
+  EXPECT_THAT(own.output, testing::Not(HasSubstr(warning)));
+}
+
 TEST_F(TokenizerCommands, TrainingEndsWithASampleOfTheText) {
   const Outcome run =
       ranklab_and_errors("train " + kRun + " --data-path " + at("shards") +

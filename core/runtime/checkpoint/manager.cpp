@@ -5,10 +5,13 @@
 #include <cmath>
 #include <filesystem>
 #include <mutex>
+#include <span>
 #include <utility>
 
+#include "core/base/checksum.h"
 #include "core/base/error.h"
 #include "core/base/injected_bug.h"
+#include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
 #include "core/checkpoint/run_lock.h"
@@ -56,8 +59,9 @@ class RunCheckpoints : public CheckpointManager {
     choice_ = choose_checkpoint(plan, data_);
     start_.token = wall_now_ns() ^ (int64_t{::getpid()} << 40);
     if (!choice_.checkpoint) return;
-    if (tokenizer_.empty()) tokenizer_ = choice_.checkpoint->tokenizer();
     const CheckpointManifest& manifest = choice_.checkpoint->manifest();
+    warn_of_other_tokens(manifest);
+    if (tokenizer_.empty()) tokenizer_ = choice_.checkpoint->tokenizer();
     start_.step = manifest.step;
     if (config_.finetune) return;
     const DataCursor cursor = data_cursor(choice_, config_.finetune);
@@ -106,6 +110,12 @@ class RunCheckpoints : public CheckpointManager {
   }
 
  private:
+  void warn_of_other_tokens(const CheckpointManifest& manifest) const {
+    const std::string hash = tokenizer_.empty() ? "" : xxh3_text(xxh3(std::as_bytes(std::span(tokenizer_))));
+    const std::string warning = other_tokens(manifest, config_, hash);
+    if (!warning.empty()) log_warning(warning);
+  }
+
   static std::string notes_of(const Restored& restored) {
     std::string text;
     if (restored.missing_moments > 0)

@@ -252,6 +252,15 @@ std::string other_positions(const CheckpointManifest& manifest, const TrainConfi
   return text;
 }
 
+std::string other_tokens(const CheckpointManifest& manifest, const TrainConfig& config, const std::string& tokenizer) {
+  const bool unknown = manifest.tokenizer_xxh3.empty() && manifest.layout.empty();  // imported
+  if (!config.finetune || config.mock_data || unknown || manifest.tokenizer_xxh3 == tokenizer) return "";
+  const auto named = [](const std::string& hash) { return hash.empty() ? "none" : "the one with hash " + hash; };
+  return "--finetune with other tokens than the checkpoint's, whose embeddings they do not fit: the data's tokenizer "
+         "is " +
+         named(tokenizer) + ", and the checkpoint's is " + named(manifest.tokenizer_xxh3);
+}
+
 std::string other_training(const CheckpointManifest& manifest, const TrainConfig& config) {
   const SettingTexts now = all_settings(config);
   std::string text;

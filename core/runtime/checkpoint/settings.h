@@ -35,6 +35,9 @@ void require_same_model(const OtherModel& other, const std::string& folder, cons
 // "; --rotary-base 500000, saved with 10000": the changes that --finetune may make to rotary positions; "" if there are
 // none.
 std::string other_positions(const CheckpointManifest& manifest, const TrainConfig& config);
+// What to warn of when --finetune goes on with tokens that are not the checkpoint's; "" if they are, or if nobody
+// knows. `tokenizer`: the hash of the data's, or "".
+std::string other_tokens(const CheckpointManifest& manifest, const TrainConfig& config, const std::string& tokenizer);
 // "; its products were onednn's and are mkl's from here on, ..." when a run resumes with another GEMM library; else "".
 std::string other_gemm(const CheckpointManifest& manifest, const TrainConfig& config);
 // "; settings that changed: --lr 0.001 (0.003)": the settings that a resumed run may change and that affect its loss

@@ -20,7 +20,7 @@ namespace {
 // a recording belongs to no step: statistics are off, and what differs between steps is read from tensors
 constexpr int64_t kNoStep = -1;
 
-enum : size_t { kTokens, kTargets, kLossScale, kOffset, kBalanceScale };
+enum : size_t { kInputTokens, kTargets, kLossScale, kOffset, kBalanceScale };
 
 // The type of the loss: fp32, and fp64 for fp64 models.
 at::TensorOptions scale_options(const ParameterRegistry& registry) {
@@ -57,7 +57,7 @@ GraphTensors recorded_inputs(StepContext& c, const Batch& batch, double loss_sca
 }
 
 Batch recorded_batch(const GraphTensors& inputs) {
-  return {.tokens_BS = inputs[kTokens],
+  return {.tokens_BS = inputs[kInputTokens],
           .targets_BS = inputs[kTargets],
           .step = kNoStep,
           .random_offset = inputs[kOffset],
