@@ -7,16 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 
 #include "cli/world/make_world.h"
 #include "core/base/error.h"
-#include "core/base/text.h"
 
 extern char** environ;
 
@@ -70,14 +67,6 @@ bool ends_a_training(int code) {
          code == 128 + SIGPIPE || code == 128 + SIGTERM;
 }
 
-std::string mark(int rank) { return "[rank " + std::to_string(rank) + "] "; }
-
-// Uses one write per line, so that lines of different ranks never mix.
-void write_line(int to, const std::string& line) {
-  const std::string text = line + "\n";
-  if (::write(to, text.data(), text.size()) < 0) return;  // nobody reads any more, so there is nothing to do
-}
-
 // Runs between fork and exec: only async-signal-safe calls.
 [[noreturn]] void become(char* const* argv, char* const* env, int out, int err, int listener, int parent) {
   ::setpgid(0, 0);
@@ -118,29 +107,6 @@ LaunchGroup::~LaunchGroup() {
       if (descriptor >= 0) ::close(descriptor);
   }
   ::close(signals_);
-}
-
-// RETURNS: the writing end of a pipe, or -1 if the rank writes to the terminal itself.
-int LaunchGroup::open_stream(Rank& rank, Stream& stream, int local_rank, int kind) {
-  const auto asked = plan_.tee.find(local_rank);
-  const bool copied = asked != plan_.tee.end() && (asked->second & kind) != 0;
-  stream.to = kind == kTeeOut ? STDOUT_FILENO : STDERR_FILENO;
-  if (rank.number == 0 && rank.shown && !copied) return -1;  // keeps colours and the progress bar
-  std::array<int, 2> ends{};
-  RANKLAB_CHECK(::pipe2(ends.data(), O_CLOEXEC) == 0, ErrorKind::kEnvironment, .where = "launch",
-                .what = "the system cannot create a pipe", .got = std::strerror(errno), .want = "two per rank",
-                .fix = "raise the limit of open files (ulimit -n)");
-  stream.from = ends[0];
-  ::fcntl(stream.from, F_SETFL, O_NONBLOCK);
-  if (copied) {
-    const std::string path = copy_path(rank, stream);
-    std::error_code failed;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
-    stream.copy = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    RANKLAB_CHECK(stream.copy >= 0, ErrorKind::kIo, .where = "--tee", .what = "cannot write " + quote(path),
-                  .got = std::strerror(errno), .fix = "pass a folder you may write to with --log-dir");
-  }
-  return ends[1];
 }
 
 void LaunchGroup::start(int local_rank, int restart, int listener) {
@@ -215,10 +181,14 @@ void LaunchGroup::read_signals() {
       if (signal != SIGHUP) send_all(SIGKILL);
       continue;
     }
-    end_.signal = signal == SIGHUP ? SIGTERM : signal;
-    ending_since_ = Clock::now();
-    send_all(end_.signal);  // all ranks stop after the step in which the signal reached the first of them
+    end_all_by(signal);  // all ranks stop after the step in which the signal reached the first of them
   }
+}
+
+void LaunchGroup::end_all_by(int signal) {
+  end_.signal = signal == SIGHUP ? SIGTERM : signal;
+  ending_since_ = Clock::now();
+  send_all(end_.signal);
 }
 
 void LaunchGroup::reap() {
@@ -251,9 +221,23 @@ bool LaunchGroup::keeps_first_end(bool killed, int code) const {
   return lost_a_peer_ && pushed_ == 0 && !lost_a_peer;
 }
 
+// A rank that has just been started does not catch signals yet, and dies of one that later would have ended the whole
+// run: it is taken for that, also where another rank already reported that it lost this one. The signals that
+// push_on() sends after a failure are none of a user's.
+bool LaunchGroup::is_asked_to_end(int status) const {
+  if (!plan_.trains || !WIFSIGNALED(status) || (end_.failed && (!lost_a_peer_ || pushed_ != 0))) return false;
+  const int signal = WTERMSIG(status);
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+}
+
 void LaunchGroup::note_end(const Rank& rank, int pid, int status) {
   const bool killed = WIFSIGNALED(status);
   if (end_.signal != 0) return note_end_after_signal(killed, rank.exit_code);
+  if (is_asked_to_end(status)) {
+    end_ = {};
+    end_all_by(WTERMSIG(status));
+    return note_end_after_signal(killed, rank.exit_code);
+  }
   if ((!killed && WEXITSTATUS(status) == 0) || !keeps_first_end(killed, WEXITSTATUS(status))) return;
   if (plan_.trains && !killed && ends_a_training(WEXITSTATUS(status))) {
     // The others end in their own way, and nothing is restarted. Ranks that got no signal themselves end as after
@@ -317,70 +301,6 @@ void LaunchGroup::kill_all() {
 void LaunchGroup::send_all(int signal) {
   for (const Rank& rank : ranks_)
     if (rank.pid > 0) ::kill(-rank.pid, signal);
-}
-
-void LaunchGroup::read(Rank& rank, Stream& stream) {
-  std::array<char, 16 << 10> buffer{};
-  while (stream.from >= 0) {
-    const ssize_t got = ::read(stream.from, buffer.data(), buffer.size());
-    if (got < 0) return;
-    if (got == 0) {
-      ::close(std::exchange(stream.from, -1));
-      return;
-    }
-    if (stream.copy >= 0) copy(rank, stream, {buffer.data(), static_cast<size_t>(got)});
-    stream.partial.append(buffer.data(), static_cast<size_t>(got));
-    for (size_t end = 0; (end = stream.partial.find('\n')) != std::string::npos;) {
-      show(rank, stream.to, stream.partial.substr(0, end));
-      stream.partial.erase(0, end + 1);
-    }
-  }
-}
-
-// A full disk loses only the copy: the ranks continue, their output is still shown, and the exit code reports the loss.
-void LaunchGroup::copy(const Rank& rank, Stream& stream, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(stream.copy, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      const Error error(ErrorKind::kOutputLost,
-                        {.where = "--tee",
-                         .what = "cannot write all that rank " + std::to_string(rank.number) + " prints",
-                         .got = quote(copy_path(rank, stream)) + ": " + std::strerror(errno),
-                         .fix = "make room; pass another folder with --log-dir"});
-      write_line(STDERR_FILENO, std::string("ranklab: error: ") + error.what());
-      ::close(std::exchange(stream.copy, -1));
-      copy_is_lost_ = true;
-      return;
-    }
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-}
-
-std::string LaunchGroup::copy_path(const Rank& rank, const Stream& stream) const {
-  return plan_.log_folder + "/ranks/rank_" + std::to_string(rank.number) +
-         (stream.to == STDOUT_FILENO ? ".out" : ".err");
-}
-
-void LaunchGroup::show(const Rank& rank, int to, const std::string& line) {
-  if (!rank.shown) return;
-  if (rank.number != 0 && line.starts_with("ranklab: error:")) {
-    held_errors_.emplace_back(&rank, line);
-    return;
-  }
-  write_line(to, (rank.number == 0 ? "" : mark(rank.number)) + line);
-}
-
-// If rank 0 fails before the others have connected to it, their errors only say that it is gone.
-void LaunchGroup::show_held_errors() {
-  std::set<std::string> seen;
-  const Rank& first = ranks_.front();
-  const bool first_failed = first.exit_code > 0 && first.exit_code < 128;
-  for (const auto& [rank, line] : held_errors_) {
-    const bool lost_first = plan_.trains && first_failed && rank->exit_code == exit_code(ErrorKind::kCommunication);
-    const bool said = first.number == 0 && first.shown && (first.exit_code == rank->exit_code || lost_first);
-    if (!said && seen.insert(line).second) write_line(STDERR_FILENO, mark(rank->number) + line);
-  }
 }
 
 }  // namespace ranklab

@@ -19,7 +19,7 @@ namespace ranklab {
 struct GroupEnd {
   int exit_code = 0;
   bool failed = false;  // a rank failed
-  int signal = 0;       // SIGINT or SIGTERM (also for SIGHUP), if one was forwarded
+  int signal = 0;       // SIGINT or SIGTERM (also for SIGHUP), if the launcher or a rank of a training got one
   std::string story;    // how the first failed rank ended; empty if none failed
 };
 
@@ -56,6 +56,8 @@ class LaunchGroup {
   void read_signals();
   void reap();
   static void report_stopped(const Rank& rank, int signal);
+  void end_all_by(int signal);
+  bool is_asked_to_end(int status) const;
   bool keeps_first_end(bool killed, int code) const;
   void note_end(const Rank& rank, int pid, int status);
   void note_end_after_signal(bool killed, int code);

@@ -267,6 +267,22 @@ TEST_F(Launch, AKilledRankEndsAllWithinASecondAndIsNamed) {
   }
 }
 
+// Before it catches signals, too: its death is no crash, after which --max-restarts would start all again.
+TEST_F(Launch, ASignalToARankThatStartsEndsAll) {
+  for (const auto& [victim, signal, code] :
+       {std::tuple{1, SIGTERM, 143}, std::tuple{0, SIGINT, 130}, std::tuple{1, SIGHUP, 143}}) {
+    const std::string name = "early" + std::to_string(signal);
+    const pid_t launcher = start(
+        name, std::string(RANKLAB_BINARY) + " launch --nproc-per-node 2 --max-restarts 1 " + kEndless + log(name));
+    std::vector<pid_t> ranks;
+    ASSERT_TRUE(eventually([&] { return (ranks = ranks_of(name)).size() == 2; })) << text(name + ".txt");
+    ::kill(ranks[static_cast<size_t>(victim)], signal);
+    EXPECT_EQ(exit_code_of(launcher), code) << text(name + ".txt");
+    EXPECT_THAT(text(name + ".txt"), Not(HasSubstr("was killed by")));
+    expect_nobody_left([&] { return ranks_of(name); });
+  }
+}
+
 // What was traced long before is rank 0's by then, and on its disk.
 TEST_F(Launch, AKilledRankCostsNoTracedStep) {
   for (const int victim : {1, 0}) {
