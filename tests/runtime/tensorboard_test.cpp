@@ -1,9 +1,11 @@
 #include "core/runtime/record/tensorboard.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <bit>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -348,6 +350,31 @@ TEST_F(TensorboardRun, TensorboardsOwnReaderAgrees) {
       "python3 " + file.string() + " " + directory_.string() + " " + std::to_string(recorded_->steps.at(1).loss);
   EXPECT_EQ(std::system(command.c_str()), 0);
   fs::remove(file);
+}
+
+// A file that may not grow stands for a full disk: the run begins, and its first step reports it.
+TEST(Tensorboard, AFullDiskDoesNotRefuseTheRun) {
+  const fs::path directory = temporary_path("ranklab_tensorboard_full");
+  const auto hook = make_tensorboard_hook(directory.string());
+  const RunPlan plan = resolve(tiny_config(1, 1));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{.rlim_cur = 1000, .rlim_max = before.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  std::string said = "nothing";
+  try {
+    hook->on_train_begin(plan, {});
+    said = "begun";
+    hook->on_step_end({});
+  } catch (const Error& error) {
+    said += error.kind() == ErrorKind::kIo ? std::string(", ") + error.what() : ", another error";
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_TRUE(said.starts_with("begun, [tensorboard] cannot write ")) << said;
+  EXPECT_NE(said.find("File too large"), std::string::npos) << said;
+  fs::remove_all(directory);
 }
 
 TEST(Tensorboard, AFolderThatCannotBeMadeIsNamed) {

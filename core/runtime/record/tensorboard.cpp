@@ -134,9 +134,10 @@ class TensorboardHook : public Hook {
     for (int i = 1; fs::exists(path_); ++i) path_ = directory_ + "/" + name + "." + std::to_string(i);
     errno = 0;
     file_.open(path_, std::ios::binary | std::ios::trunc);
-    write(tensorboard_version_record(time));
-    write(tensorboard_start_record(time, info.first_step));
-    write(tensorboard_text_record(time, "settings", settings_table(plan.config)));
+    if (!file_.is_open()) refuse(errno);
+    append(tensorboard_version_record(time));
+    append(tensorboard_start_record(time, info.first_step));
+    append(tensorboard_text_record(time, "settings", settings_table(plan.config)));
   }
   void on_step_end(const StepMetrics& m) override {
     std::vector<TensorboardScalar> scalars = {{"loss/train", m.loss},
@@ -159,14 +160,29 @@ class TensorboardHook : public Hook {
     write(tensorboard_scalar_record(now(), step, scalars));
   }
 
+  void on_train_end(const TrainResult&) override { write({}); }
+
  private:
-  void write(const std::string& record) {
+  // Without an error, which would end a run that begins: the next write() reports a disk that is full.
+  void append(const std::string& record) {
+    if (!file_.good()) return;
+    errno = 0;
     file_.write(record.data(), static_cast<std::streamsize>(record.size()));
     file_.flush();
-    RANKLAB_CHECK(file_.good(), ErrorKind::kIo, .where = "tensorboard", .what = "cannot write " + quote(path_),
-                  .got = std::strerror(errno), .fix = "pass a folder you may write to with --tensorboard-dir");
+    reason_ = errno;
+  }
+  void write(const std::string& record) {
+    append(record);
+    if (!file_.good()) refuse(reason_);
+  }
+  [[noreturn]] void refuse(int reason) const {
+    throw Error(ErrorKind::kIo, {.where = "tensorboard",
+                                 .what = "cannot write " + quote(path_),
+                                 .got = std::strerror(reason),
+                                 .fix = "make room; pass a folder you may write to with --tensorboard-dir"});
   }
   std::string directory_;
+  int reason_ = 0;  // why the last write failed, if it did
   std::string path_;
   std::ofstream file_;
 };
