@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/named_rows.h"
 #include "core/base/text.h"
+#include "core/config/batch_choice.h"
 
 namespace ranklab {
 namespace {
@@ -246,7 +247,7 @@ void DebugPrompt::check_place(const Breakpoint& b) const {
     refuse("no such stage", std::to_string(b.stage), "0 to " + std::to_string(plan.schedule.num_stages() - 1));
   if (b.microbatch >= plan.num_microbatches)
     refuse("no such microbatch", std::to_string(b.microbatch), "0 to " + std::to_string(plan.num_microbatches - 1));
-  if (b.step >= plan.config.train_iters)
+  if (knows_its_end(plan.config) && b.step >= plan.config.train_iters)
     refuse("the run ends before", "step " + std::to_string(b.step),
            "0 to " + std::to_string(plan.config.train_iters - 1));
   if (b.axis && plan.mesh.size(*b.axis) == 1)

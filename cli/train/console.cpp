@@ -20,6 +20,7 @@
 #include "core/base/shell_quote.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
+#include "core/config/batch_choice.h"
 #include "core/config/loss_scale_choice.h"
 #include "core/config/traced_steps.h"
 #include "core/museum/hunt.h"
@@ -120,7 +121,7 @@ class ConsoleHook : public Hook {
   void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
     const TrainConfig& c = config_ = plan.config;
     first_ = info.first_step;
-    total_ = c.train_iters;
+    total_ = steps_of_run(plan);
     on_gpu_ = info.on_gpu;
     wants_sample_ = c.sample_tokens > 0;
     simulated_ = c.can(Capability::kVirtualTime) && c.virtual_time;
@@ -209,8 +210,8 @@ class ConsoleHook : public Hook {
   std::string steps_text(const TrainResult& result) const {
     const int64_t trained = result.steps_done - first_;
     if (trained <= 0 && first_ > 0)
-      return strprintf("at step %ld of --train-iters %ld: no step was left to train", static_cast<long>(first_),
-                       static_cast<long>(total_));
+      return strprintf("at step %ld of %s: no step was left to train", static_cast<long>(first_),
+                       run_length_text(config_).c_str());
     if (trained <= 0) return strprintf("after 0 steps in %.1f s", result.total_wall_s);
     const std::string of_this_start =
         first_ == 0 ? "" : strprintf(", %ld since the checkpoint", static_cast<long>(trained));

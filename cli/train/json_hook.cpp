@@ -11,6 +11,7 @@
 #include "cli/common/stdout_text.h"
 #include "core/base/error.h"
 #include "core/base/files/path_type.h"
+#include "core/config/batch_choice.h"
 #include "core/config/traced_steps.h"
 #include "core/runtime/record/run_log.h"
 
@@ -24,9 +25,10 @@ class JsonHook : public Hook {
   void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
     config_ = plan.config;
     first_ = info.first_step;
+    end_ = steps_of_run(plan);
   }
   void on_step_end(const StepMetrics& m) override {
-    if (m.step % options_.log_interval == 0 || m.step + 1 == config_.train_iters) print(metrics_json(m) + "\n");
+    if (m.step % options_.log_interval == 0 || m.step + 1 == end_) print(metrics_json(m) + "\n");
     const auto begins = [](const SentinelAlarm& alarm) { return alarm.begins; };
     if (m.sentinels && std::ranges::any_of(m.sentinels->alarms, begins))
       print(sentinels_json(m.step, *m.sentinels) + "\n");
@@ -56,7 +58,7 @@ class JsonHook : public Hook {
   }
   ConsoleOptions options_;
   TrainConfig config_;
-  int64_t first_ = 0;
+  int64_t first_ = 0, end_ = 0;
 };
 
 }  // namespace

@@ -172,6 +172,7 @@ int64_t BatchRamp::samples_before(int64_t step) const {
 }
 
 int64_t BatchRamp::steps_in(int64_t total) const {
+  if (total < first_sample) return scaled(first_step, total, first_sample);
   int64_t all = first_step;
   total -= first_sample;
   each([&](int64_t size, int64_t steps) {

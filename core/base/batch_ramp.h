@@ -40,7 +40,7 @@ struct BatchRamp {
   int64_t size_of(int64_t step) const { return size_after(samples_before(step)); }
   // For steps before first_step only the total is known, so these samples are divided evenly among them.
   int64_t samples_before(int64_t step) const;
-  // The number of whole steps in `total` samples. Samples that are left over make no step.
+  // The number of whole steps in `total` samples; leftovers make no step. Inverse of samples_before().
   int64_t steps_in(int64_t total) const;
   std::vector<int64_t> sizes() const;  // in the order in which they apply, from first_step on
 

@@ -52,4 +52,16 @@ void settle_batch(TrainConfig& c, std::map<std::string, std::string>& origins) {
   }
 }
 
+std::string run_length_text(const TrainConfig& c) {
+  return c.train_samples > 0 ? flag_value("--train-samples", c.train_samples)
+                             : flag_value("--train-iters", c.train_iters);
+}
+
+int64_t steps_of_run(const RunPlan& plan) {
+  const TrainConfig& c = plan.config;
+  return c.train_samples > 0 && plan.ramp.first_step > 0 ? plan.ramp.steps_in(c.train_samples) : c.train_iters;
+}
+
+bool knows_its_end(const TrainConfig& c) { return c.train_samples == 0 || c.load.empty() || c.finetune; }
+
 }  // namespace ranklab

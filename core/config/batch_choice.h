@@ -14,4 +14,14 @@ namespace ranklab {
 // Throws kInvalidArgument if a source also gave the derived number with a different value.
 void settle_batch(TrainConfig& config, std::map<std::string, std::string>& origins);
 
+// The length of the run, in the unit in which it was given: "--train-samples 3200" or "--train-iters 100".
+std::string run_length_text(const TrainConfig& config);
+
+// The number of steps of the whole run. One of --train-samples that resumes with other batches (plan_from()) takes as
+// many steps as fit in the samples that are left, whatever steps all of its samples would have made.
+int64_t steps_of_run(const RunPlan& plan);
+
+// False for a run of --train-samples that resumes: its steps_of_run() follow from the checkpoint.
+bool knows_its_end(const TrainConfig& config);
+
 }  // namespace ranklab

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/config/batch_choice.h"
 #include "core/config/train_config.h"
 
 namespace ranklab {
@@ -84,9 +85,9 @@ void check_reached(const DumpChoice& choice, const DumpBounds& run) {
 }
 
 void check_reached(const RunPlan& asked) {
-  check_reached(
-      dump_choice(asked.config.dump_at),
-      {.steps = asked.config.train_iters, .ranks = asked.mesh.world_size(), .microbatches = asked.num_microbatches});
+  check_reached(dump_choice(asked.config.dump_at), {.steps = knows_its_end(asked.config) ? asked.config.train_iters : 0,
+                                                    .ranks = asked.mesh.world_size(),
+                                                    .microbatches = asked.num_microbatches});
 }
 
 std::vector<std::string> dump_patterns(const std::string& modules) { return between_commas(modules); }

@@ -27,9 +27,10 @@ bool samples_given(const TrainConfig& c) {
 }
 
 // Whether the learning rate must be computed from the number of sequences: batches grow, a length of the schedule is
-// given in sequences, or the decay lasts as long as a run whose sequences are not a whole number of batches.
+// given in sequences, or the decay lasts as long as a run that is: its sequences need not be a whole number of batches,
+// and their size may change when it resumes.
 bool counts_samples(const TrainConfig& c, const BatchRamp& ramp) {
-  const bool by_run = c.lr_decay_iters == 0 && c.train_samples % std::max<int64_t>(ramp.whole, 1) != 0;
+  const bool by_run = c.lr_decay_iters == 0 && c.train_samples > 0;
   return ramp.grows() || samples_given(c) || by_run;
 }
 
@@ -108,7 +109,13 @@ void settle_learning_rate(TrainConfig& c) {
                 .got = strprintf("%s %lld, --lr-warmup-fraction %g", flag, static_cast<long long>(warmup), part),
                 .want = "one of them", .fix = "leave one of them out");
   refuse_two_units(c);
-  if (part < 0 && warmup < 0) c.lr_warmup_iters = c.train_iters / 10;
+  if (part < 0 && warmup < 0) {
+    // In the unit of the run's length, so that the warm-up stays what it was if the run resumes with other batches.
+    if (c.train_samples > 0)
+      c.lr_warmup_samples = c.train_samples / 10;
+    else
+      c.lr_warmup_iters = c.train_iters / 10;
+  }
   const LrSchedule schedule = samples_given(c) ? lr_schedule_of(c) : schedule_in_steps(c);
   if (schedule.decay_steps > 0) schedule.validate();  // a run of no steps has no schedule
 }

@@ -10,8 +10,8 @@ LrSchedule lr_schedule_of(const TrainConfig& config);
 // The same for a run whose batches may continue to grow from where a checkpoint left off (BatchRamp::first_step).
 LrSchedule lr_schedule_of(const TrainConfig& config, const BatchRamp& ramp);
 
-// Fills lr_warmup_iters with its default and checks the schedule. Throws kInvalidArgument naming the flags that
-// contradict each other.
+// Fills lr_warmup_iters, or in a run of --train-samples lr_warmup_samples, with its default and checks the schedule.
+// Throws kInvalidArgument naming the flags that contradict each other.
 void settle_learning_rate(TrainConfig& config);
 
 WeightDecaySchedule weight_decay_schedule_of(const TrainConfig& config, const BatchRamp& ramp);

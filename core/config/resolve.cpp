@@ -213,8 +213,7 @@ void check_kept(const RunPlan& plan) {
 }  // namespace
 
 bool ramp_reaches(const RunPlan& plan, const DataCursor& cursor) {
-  const bool counted = plan.ramp.grows() || lr_schedule_of(plan.config).in_samples;
-  return !counted || plan.ramp.samples_before(cursor.step) == cursor.samples;
+  return plan.ramp.samples_before(cursor.step) == cursor.samples;
 }
 
 RunPlan plan_from(RunPlan plan, const DataCursor& cursor) {

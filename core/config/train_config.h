@@ -98,7 +98,7 @@ struct TrainConfig {
 
   // Batch and schedule.
   int64_t train_iters = 200;
-  int64_t train_samples = 0;        // above 0: train_iters is derived from it (batch_choice.h)
+  int64_t train_samples = 0;        // above 0: train_iters is derived from it (batch_choice.h, steps_of_run())
   int64_t global_batch_size = 32;   // sequences
   int64_t global_batch_tokens = 0;  // above 0: global_batch_size is derived from it
   std::string rampup_batch_size;    // "START INCREMENT SAMPLES": smaller batches at the start (batch_ramp.h)
@@ -116,13 +116,13 @@ struct TrainConfig {
   double lr = 3e-3;
   double min_lr = 3e-4;
   LrDecay lr_decay = LrDecay::kCosine;
-  int64_t lr_warmup_iters = -1;    // -1: derived from lr_warmup_fraction; if that is -1, too, a tenth of train_iters
+  int64_t lr_warmup_iters = -1;    // -1: derived from lr_warmup_fraction; if that is -1, too, a tenth of the run
   double lr_warmup_fraction = -1;  // as a fraction of the decay steps; -1: lr_warmup_iters decides
   double lr_warmup_init = 0;
   int64_t lr_decay_iters = 0;      // 0: train_iters
   int64_t lr_wsd_decay_iters = 0;  // 0: a tenth of the decay steps
   // The same three lengths, in sequences.
-  int64_t lr_warmup_samples = -1;    // -1: lr_warmup_iters decides
+  int64_t lr_warmup_samples = -1;    // -1: lr_warmup_iters decides; if that is -1, too, a tenth of train_samples
   int64_t lr_decay_samples = 0;      // 0: lr_decay_iters decides; if that is 0, too, train_samples
   int64_t lr_wsd_decay_samples = 0;  // 0: lr_wsd_decay_iters decides
   WsdDecay lr_wsd_decay = WsdDecay::kExponential;
@@ -284,8 +284,8 @@ struct DataCursor {
   int64_t samples = 0;
 };
 // False if this plan would have consumed a different number of samples before that step, because the run resumes with
-// another --rampup-batch-size or --global-batch-size. Matters only for plans whose batches grow, or whose learning rate
-// counts sequences.
+// another --rampup-batch-size or --global-batch-size. Then its batches, its schedules and its end, where they count
+// samples, are those of plan_from().
 bool ramp_reaches(const RunPlan& plan, const DataCursor& cursor);
 // The plan for a resumed run, whose batches continue to grow with the samples consumed, as in Megatron-LM. Throws
 // kInvalidArgument for a batch size that is not a whole number of microbatches.

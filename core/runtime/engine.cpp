@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include "core/base/error.h"
+#include "core/config/batch_choice.h"
 #include "core/config/lr_choice.h"
 #include "core/config/pipeline_layout.h"
 #include "core/config/requirements.h"
@@ -51,8 +52,9 @@ class RuntimeEngine::RankLoop {
     if (std::uncaught_exceptions() > 0) leave_broken_step(ctx_, *engine_.collector_);
   }
 
-  // One rank of each process writes to `result`.
+  // One rank of each process writes to `result`. `steps`: below 0, the plan's.
   void run(int64_t steps, TrainResult& result) {
+    if (steps < 0) steps = steps_of_run(plan_);
     build();
     StepContext context{ctx_, plan_, *model_, *data_, *optimizer_, 0, 0, &recorder_.modules(), schedule_.get()};
     watch(context, steps);
@@ -317,7 +319,6 @@ RuntimeEngine::RuntimeEngine(RuntimeComponents components, RunPlan plan)
 }
 
 TrainResult RuntimeEngine::fit(int64_t steps) {
-  if (steps < 0) steps = plan_.config.train_iters;
   TrainResult result;
   const World& world = *components_.world;
   collector_ = std::make_unique<TraceCollector>(*components_.world);

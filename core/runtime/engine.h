@@ -54,7 +54,7 @@ class RuntimeEngine {
   // recorded many events.
   void stream_traces() { streams_traces_ = true; }
 
-  // Trains until `steps` optimizer steps are done (default: the plan's train_iters).
+  // Trains until `steps` optimizer steps are done (default: the plan's, steps_of_run()).
   TrainResult fit(int64_t steps = -1);
 
   const RunPlan& plan() const { return plan_; }

@@ -1,6 +1,6 @@
 // The plan that a run follows: either the given one, or, if it resumes with other batches than the checkpoint's run
-// had, a plan whose batches continue to grow with the samples consumed. Cost: in the latter case one copy of the plan
-// per process. Thread rule: on() is called by every rank, concurrently; the plan's address and contents do not change
+// had, a plan that goes on from the samples consumed. Cost: in the latter case one copy of the plan per process.
+// Thread rule: on() is called by every rank, concurrently; the plan's address and contents do not change
 // afterwards.
 #pragma once
 #include <mutex>

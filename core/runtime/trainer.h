@@ -27,7 +27,7 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   class Steps;
-  // Starts training until `steps` steps are done (default: the plan's train_iters). Call once.
+  // Starts training until `steps` steps are done (default: the plan's, steps_of_run()). Call once.
   Steps train(int64_t steps = -1);
   // Call in the loop's body: saves the state after this step into the plan's save_dir, before the next step begins.
   void save_checkpoint();

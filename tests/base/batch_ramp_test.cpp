@@ -76,6 +76,7 @@ TEST(BatchRamp, GoesOnFromTheSamplesThatARunConsumed) {
     EXPECT_EQ(ramp.steps_in(consumed), step + 1);
   }
   EXPECT_THAT(ramp.sizes(), ElementsAre(16, 24, 32));
+  EXPECT_EQ(ramp.steps_in(25), 5);
   EXPECT_EQ(ramp.samples_before(5), 25) << "of the steps before, only how many samples they had is known";
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/config/batch_choice.h"
 #include "core/config/settings/sources.h"
 
 namespace ranklab {
@@ -148,7 +149,11 @@ TEST(LrChoice, ARunThatGoesOnWithOtherBatchesCountsTheSequencesBefore) {
                      {"train.train_iters", "40"},
                      {"optim.lr_decay_style", "linear"}};
   const DataCursor cursor{.step = 4, .samples = 32};  // of 8 each
-  EXPECT_TRUE(ramp_reaches(plan_of(run), cursor));
+  const RunPlan in_steps = plan_of(run);
+  const RunPlan goes_on = plan_from(in_steps, cursor);
+  for (const int64_t step : {4, 5, 20}) {
+    EXPECT_EQ(lr_schedule_of(goes_on.config, goes_on.ramp).at(step), lr_schedule_of(in_steps.config).at(step)) << step;
+  }
   Given in_samples = run;
   in_samples.emplace_back("optim.lr_warmup_samples", "11");
   const RunPlan plan = plan_of(in_samples);
@@ -159,6 +164,23 @@ TEST(LrChoice, ARunThatGoesOnWithOtherBatchesCountsTheSequencesBefore) {
   for (const int64_t step : {4, 5, 20})
     EXPECT_NEAR(schedule.at(step),
                 megatrons_linear(schedule, 32 + 36 * 4, 11, static_cast<double>(32 + 4 * (step - 4))), 1e-15);
+}
+
+// Where the run's length is in sequences, so are its warm-up and decay, also those that nobody gave.
+TEST(LrChoice, ARunOfSequencesGoesOnWithOtherBatchesOnTheSameCurve) {
+  for (const char* const style : {"cosine", "WSD"}) {
+    const auto plan = [&](const char* batch) {
+      return plan_of({{"train.global_batch_size", batch},
+                      {"train.micro_batch_size", "4"},
+                      {"parallel.world_size", "1"},
+                      {"train.train_samples", "640"},
+                      {"optim.lr_decay_style", style}});
+    };
+    const RunPlan begun = plan("8"), resumed = plan_from(plan("16"), {.step = 40, .samples = 320});
+    const LrSchedule before = lr_schedule_of(begun.config, begun.ramp),
+                     after = lr_schedule_of(resumed.config, resumed.ramp);
+    for (const int64_t step : {0, 1, 10, 19}) EXPECT_EQ(after.at(40 + step), before.at(40 + 2 * step)) << step;
+  }
 }
 
 TEST(LrChoice, TheLastSequencesOfWsdAreCountedInEitherUnit) {
@@ -219,6 +241,48 @@ TEST(BatchChoice, ContradictionsAreNamed) {
   EXPECT_THAT(refused({{"train.train_samples", "8"}}), HasSubstr("--train-samples 8, --global-batch-size 32"));
   EXPECT_THAT(refused({{"train.train_samples", "640"}, {"train.train_iters", "21"}}),
               HasSubstr("want --train-iters 20"));
+}
+
+// 32 sequences are done, in 4 steps of 8; what is left of 100 makes steps of the new size.
+TEST(BatchChoice, ARunOfSamplesThatResumesTrainsOnThoseThatAreLeft) {
+  const DataCursor cursor{.step = 4, .samples = 32};
+  const auto end = [&](Given given) {
+    given.insert(given.end(),
+                 {{"train.train_samples", "100"}, {"train.micro_batch_size", "4"}, {"parallel.world_size", "1"}});
+    return steps_of_run(plan_from(plan_of(given), cursor));
+  };
+  EXPECT_EQ(end({{"train.global_batch_size", "8"}}), 12);
+  EXPECT_EQ(end({{"train.global_batch_size", "16"}}), 4 + 4);
+  EXPECT_EQ(end({{"train.global_batch_size", "4"}}), 4 + 17);
+  EXPECT_EQ(end({{"train.global_batch_size", "100"}}), 4);
+  EXPECT_EQ(end({{"train.global_batch_size", "16"}, {"train.rampup_batch_size", "4 4 48"}}), 4 + 1 + 3)
+      << "12 sequences, then 16 each";
+  EXPECT_EQ(steps_of_run(plan_from(plan_of({{"train.train_iters", "9"}}), cursor)), 9);
+}
+
+TEST(BatchChoice, OnlyACheckpointSaysWhereARunOfSamplesEnds) {
+  TrainConfig config;
+  config.train_iters = 5;
+  config.load = "folder";
+  EXPECT_TRUE(knows_its_end(config));
+  EXPECT_EQ(run_length_text(config), "--train-iters 5");
+  config.train_samples = 100;
+  EXPECT_FALSE(knows_its_end(config));
+  EXPECT_EQ(run_length_text(config), "--train-samples 100");
+  config.finetune = true;
+  EXPECT_TRUE(knows_its_end(config)) << "it starts over";
+}
+
+TEST(WeightDecayChoice, GoesOnFromTheSequencesConsumed) {
+  const RunPlan plan = plan_of({{"optim.weight_decay_incr_style", "linear"},
+                                {"optim.start_weight_decay", "0"},
+                                {"optim.end_weight_decay", "0.5"},
+                                {"train.global_batch_size", "4"},
+                                {"parallel.world_size", "1"},
+                                {"train.train_samples", "80"}});
+  const DataCursor cursor{.step = 5, .samples = 40};
+  ASSERT_FALSE(ramp_reaches(plan, cursor));
+  EXPECT_DOUBLE_EQ(weight_decay_schedule_of(plan.config, plan_from(plan, cursor).ramp).at(5), 0.25);
 }
 
 TEST(WeightDecayChoice, IsOfTheRunsSequences) {

@@ -151,6 +151,38 @@ TEST(Resume, GoesOnGrowingBatchesFromTheSamplesConsumed) {
   EXPECT_THAT(batches(*rest), ElementsAre(6, 6)) << "and resumes again where it was: 24 and 30 samples";
 }
 
+Settings of_64_samples(const std::string& batch) {
+  Settings settings = kOne + Settings{{"train.train_samples", "64"}, {"train.global_batch_size", batch}};
+  std::erase_if(settings, [](const auto& setting) { return setting.first == "train.train_iters"; });
+  return settings;
+}
+
+// With larger batches the samples that are left make fewer steps, with smaller ones more; the learning rate depends on
+// the samples alone.
+TEST(Resume, ARunOfSamplesTrainsOnAllOfThemInAnyBatches) {
+  const std::string begun = temporary_path("ranklab_samples"), large = begun + "_large", part = begun + "_part";
+  const auto whole = train(of_64_samples("8"));
+  ASSERT_EQ(whole->steps.size(), 8);
+  train(of_64_samples("8") + saving(begun), 4);
+  const auto larger = train(of_64_samples("16") + loading(begun) + saving(large));
+  EXPECT_THAT(batches(*larger), ElementsAre(16, 16));
+  EXPECT_EQ(larger->steps[1].lr, whole->steps[6].lr);
+  const auto smaller = train(of_64_samples("4") + loading(begun));
+  EXPECT_THAT(batches(*smaller), ElementsAre(4, 4, 4, 4, 4, 4, 4, 4));
+  EXPECT_EQ(smaller->steps[6].lr, whole->steps[7].lr);
+  const auto growing = train(of_64_samples("8") + loading(begun) +
+                             Settings{{"train.rampup_batch_size", "0:8 32:4 40:8"}, {"train.micro_batch_size", "4"}});
+  EXPECT_THAT(batches(*growing), ElementsAre(4, 4, 8, 8, 8));
+
+  auto pieced = curve(*train(of_64_samples("16") + loading(begun) + saving(part), 5));
+  for (const auto& bits : curve(*train(of_64_samples("16") + loading(part) + saving(part)))) pieced.push_back(bits);
+  EXPECT_EQ(pieced, curve(*larger)) << "resumed a second time";
+  EXPECT_EQ(state_difference(large, part), "");
+  EXPECT_THAT(train(of_64_samples("16") + loading(large))->loaded, HasSubstr("nothing is left of --train-samples 64"));
+  EXPECT_EQ(Checkpoint(checkpoint_named(large)).manifest().config.at("train.train_iters"), "4")
+      << "what --train-samples gives, so that the saved settings do not contradict each other";
+}
+
 const Settings kFp16 = {
     {"precision.fp16", "true"}, {"precision.initial_loss_scale", "16777216"}, {"precision.loss_scale_window", "2"}};
 

@@ -11,8 +11,8 @@ void add_learning_rate(FieldRows& rows) {
               RANKLAB_FIELD(min_lr), at_least(0));
   rows.choice("optim.lr_decay_style", {"--lr-decay-style"}, "learning rate decay after warm-up",
               {"constant", "cosine", "linear", "inverse-square-root", "WSD", "exponential"}, RANKLAB_FIELD(lr_decay));
-  rows.number("optim.lr_warmup_iters", {"--lr-warmup-iters"}, "steps of linear warm-up (-1: a tenth of train-iters)",
-              RANKLAB_FIELD(lr_warmup_iters), count(-1, "-1 (a tenth of --train-iters), 0 or more"));
+  rows.number("optim.lr_warmup_iters", {"--lr-warmup-iters"}, "steps of linear warm-up (-1: a tenth of the run)",
+              RANKLAB_FIELD(lr_warmup_iters), count(-1, "-1 (a tenth of the run), 0 or more"));
   rows.number("optim.lr_warmup_fraction", {"--lr-warmup-fraction"},
               "warm-up as a fraction of the decay steps (-1: use --lr-warmup-iters)", RANKLAB_FIELD(lr_warmup_fraction),
               within(-1, 1, "0 or more and below 1, or -1 (by --lr-warmup-iters)"));

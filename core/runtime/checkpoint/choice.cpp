@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
+#include "core/config/batch_choice.h"
 
 namespace ranklab {
 namespace {
@@ -90,14 +91,15 @@ CheckpointChoice choose_checkpoint(const RunPlan& plan, const SettingTexts& data
     choice.checkpoint = newest_whole(c.load, damaged);
     if (!same_folder(c.load, c.save_dir)) damaged.clear();
   }
-  const int64_t first_step = data_cursor(choice, c.finetune).step;
+  const DataCursor cursor = data_cursor(choice, c.finetune);
+  const int64_t first_step = cursor.step;
   if (choice.checkpoint) {
     const CheckpointManifest& manifest = choice.checkpoint->manifest();
     check_resumable(manifest, plan, data, choice.checkpoint->folder());
     choice.text = choice.checkpoint->folder() + ": " + origin_text(manifest);
     if (c.finetune) choice.text += "; the weights only, step 0" + other_positions(manifest, c);
-    if (!c.finetune && first_step >= c.train_iters)
-      choice.text += "; nothing is left of --train-iters " + std::to_string(c.train_iters);
+    if (!c.finetune && first_step >= steps_of_run(plan_from(plan, cursor)))
+      choice.text += "; nothing is left of " + run_length_text(c);
   }
   check_save_folder(c, first_step, damaged);
   return choice;

@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/checkpoint/safetensors.h"
+#include "core/config/batch_choice.h"
 #include "core/precision/precision_policy.h"
 #include "core/runtime/checkpoint/snapshot.h"
 #include "core/runtime/observe/activation_slice.h"
@@ -136,7 +137,7 @@ void TensorDump::begin_run(int64_t first_step) {
   choice_ = choice_.in_run_from(first_step);
   if (choice_.last_step < first_step && ctx_.global_rank() == 0)
     log_warning("--dump writes nothing: this run's steps are " + std::to_string(first_step) + " to " +
-                std::to_string(plan_.config.train_iters - 1) + ", and --at ends with step " +
+                std::to_string(steps_of_run(plan_) - 1) + ", and --at ends with step " +
                 std::to_string(choice_.last_step));
 }
 

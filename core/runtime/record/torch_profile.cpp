@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/config/batch_choice.h"
 #include "core/config/traced_steps.h"
 
 namespace ranklab {
@@ -21,7 +22,7 @@ class TorchProfileHook : public Hook {
   explicit TorchProfileHook(std::string path) : path_(std::move(path)) {}
 
   void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
-    const int64_t steps = plan.config.train_iters;
+    const int64_t steps = steps_of_run(plan);
     steps_ = traced_steps(plan.config, info.first_step);
     RANKLAB_CHECK(
         steps_.first < steps, ErrorKind::kInvalidArgument, .where = "--profile",
