@@ -119,5 +119,42 @@ TEST(CheckpointChoices, ChangedSettingsOfTheCurveAreTold) {
       AllOf(HasSubstr("; settings that changed: --hidden-dropout 0.25 (0), --lr 0.5 ("), Not(HasSubstr("world"))));
 }
 
+// What a run trains on, in which numbers and batches, is told; how and where it is computed is nobody's concern.
+TEST(CheckpointChoices, EverySettingThatMayMoveTheCurveIsTold) {
+  const auto told = [](const Settings& saved, const Settings& now) {
+    CheckpointManifest manifest;
+    describe_run(plan_of(kAlone + saved), {}, manifest);
+    return other_training(manifest, plan_of(kAlone + now).config);
+  };
+  const Settings documents = {{"data.reset_attention_mask", "true"},
+                              {"data.reset_position_ids", "true"},
+                              {"data.eod_mask_loss", "true"},
+                              {"data.eod_token", "10"}};
+  EXPECT_EQ(told(documents, {}),
+            "; settings that changed: --eod-mask-loss false (true), --eod-token 0 (10), --reset-attention-mask false "
+            "(true), --reset-position-ids false (true)");
+  EXPECT_EQ(told({}, {{"train.rampup_batch_size", "4 4 80"}, {"train.micro_batch_size", "4"}}),
+            "; settings that changed: --rampup-batch-size 4 4 80 (none)");
+  EXPECT_EQ(told({}, {{"train.bf16", "true"}}), "; settings that changed: --bf16 true (false)");
+  EXPECT_THAT(told({}, {{"precision.recipe", "mxfp8"}}),
+              HasSubstr("; settings that changed: --precision-recipe mxfp8"));
+  EXPECT_EQ(told({{"train.train_iters", "4"}, {"train.train_samples", "32"}},
+                 {{"train.train_iters", "2"}, {"train.train_samples", "32"}, {"train.global_batch_size", "16"}}),
+            "; settings that changed: --global-batch-size 16 (8)")
+      << "the steps follow";
+  const Settings elsewhere = {{"parallel.world_size", "8"},
+                              {"parallel.tp", "2"},
+                              {"parallel.pp", "2"},
+                              {"parallel.zero_stage", "1"},
+                              {"train.num_microbatches", "4"},
+                              {"memory.recompute_granularity", "full"},
+                              {"data.eval_interval", "3"},
+                              {"log.interval", "2"},
+                              {"log.dir", "elsewhere"},
+                              {"sim.hardware", "a100-80"},
+                              {"trace.enabled", "true"}};
+  EXPECT_EQ(told({}, elsewhere), "");
+}
+
 }  // namespace
 }  // namespace ranklab::checkpoint_runs

@@ -44,13 +44,42 @@ bool shapes_model(std::string_view key) {
   return is_model_setting(key);
 }
 
+// Settings that may change when a run resumes without anyone being told: they decide where and how it is computed, what
+// is written, or what it started from, or are checked or told elsewhere. An entry that ends with a dot or an underscore
+// covers all settings that begin with it.
+constexpr std::array<std::string_view, 22> kSilent = {
+    "parallel.",
+    "memory.",
+    "checkpoint.",
+    "sim.",
+    "log.",
+    "trace.",
+    "sample.",
+    "sentinel.",
+    "dump.",
+    "museum.",
+    "model.preset",
+    "model.init_std",
+    "model.hf_",
+    "train.micro_batch_size",
+    "train.num_microbatches",
+    "train.global_batch_tokens",  // --global-batch-size follows from it
+    "data.path",
+    "data.mock",
+    "data.validation_fraction",
+    "data.eval_interval",
+    "data.eval_iters",
+    "precision.stats_interval",
+};
+
 // Whether, among the settings that may change when a run resumes, this one affects the later steps or their validation.
-bool shapes_the_curve(std::string_view key) {
-  constexpr std::array<std::string_view, 10> kOthers = {
-      "train.train_iters", "train.global_batch_size", "model.dropout",    "model.attention_dropout",
-      "moe.balancing",     "moe.aux_loss_coeff",      "moe.z_loss_coeff", "moe.bias_update_rate",
-      "mtp.loss_weight",   "data.valid_path"};
-  return key.starts_with("optim.") || key.starts_with("diloco.") || std::ranges::find(kOthers, key) != kOthers.end();
+// A new setting does, until it is known not to.
+bool shapes_the_curve(std::string_view key, const TrainConfig& config) {
+  if (key == "train.train_iters") return config.train_samples == 0;  // otherwise it follows from the samples
+  const auto covers = [&](std::string_view silent) {
+    return key == silent || ((silent.ends_with('.') || silent.ends_with('_')) && key.starts_with(silent));
+  };
+  return std::ranges::none_of(kSilent, covers);
 }
 
 std::string flag_of(const std::string& key) {
@@ -263,12 +292,13 @@ std::string other_tokens(const CheckpointManifest& manifest, const TrainConfig& 
 
 std::string other_training(const CheckpointManifest& manifest, const TrainConfig& config) {
   const SettingTexts now = all_settings(config);
+  const auto shown = [](const std::string& value) { return value.empty() ? "none" : value; };
   std::string text;
   for (const auto& [key, saved] : manifest.config) {
     const auto found = now.find(key);
-    if (!shapes_the_curve(key) || found == now.end() || found->second == saved) continue;
-    text +=
-        (text.empty() ? "; settings that changed: " : ", ") + flag_of(key) + " " + found->second + " (" + saved + ")";
+    if (!shapes_the_curve(key, config) || found == now.end() || found->second == saved) continue;
+    text += (text.empty() ? "; settings that changed: " : ", ") + flag_of(key) + " " + shown(found->second) + " (" +
+            shown(saved) + ")";
   }
   return text;
 }
