@@ -8,6 +8,7 @@
 #include "core/base/files/input_file.h"
 #include "core/base/files/path_type.h"
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 #include "core/data/corpus.h"
 #include "core/data/packed_format.h"
 #include "core/data/token_shard.h"
@@ -32,8 +33,9 @@ auto naming(const std::string& place, const Encode& encode) {
 
 void take_file(EvalInput& input, const std::string& path, EvalTokenizer& tokenizer) {
   require_text(path, "--text");
-  const std::string text = read_whole_file(
-      path, kMostTokens, {.where = "eval --text", .fix = "name a text file, or a folder of token shards"});
+  std::string text = read_whole_file(path, kMostTokens,
+                                     {.where = "eval --text", .fix = "name a text file, or a folder of token shards"});
+  text.erase(0, byte_order_mark(text));
   require_unpacked(path, std::string_view(text).substr(0, 64), "--text");
   input.text = naming(quote(path), [&] { return tokenizer.text(text); });
   input.text_bytes = tokenizer.scored_bytes(text, input.text);

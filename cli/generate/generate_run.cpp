@@ -22,6 +22,7 @@
 #include "core/base/shell_quote.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/text/generate.h"
 #include "core/runtime/text/run_scorer.h"
@@ -206,8 +207,10 @@ void print_json(const RunPlan& plan, const Generation& request, const GenerateRe
 std::vector<std::string> prompts_of(const GenerateRequest& request) {
   if (request.prompt_file.empty()) return {request.prompt};
   constexpr uint64_t kMostBytes = uint64_t{64} << 20;
-  std::istringstream file(read_whole_file(
-      request.prompt_file, kMostBytes, {.where = "--prompt-file", .fix = "pass a text file with one prompt per line"}));
+  std::string text = read_whole_file(request.prompt_file, kMostBytes,
+                                     {.where = "--prompt-file", .fix = "pass a text file with one prompt per line"});
+  text.erase(0, byte_order_mark(text));
+  std::istringstream file(std::move(text));
   std::vector<std::string> prompts;
   for (std::string line; std::getline(file, line);) {
     if (line.ends_with('\r')) line.pop_back();

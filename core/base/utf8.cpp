@@ -32,6 +32,11 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+size_t byte_order_mark(std::string_view begin) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return begin.starts_with(kMark) ? kMark.size() : 0;
+}
+
 std::string shown_as_utf8(std::string_view text) {
   std::string out;
   while (!text.empty()) {

@@ -10,6 +10,9 @@ namespace ranklab {
 // Length in bytes of the valid sequence at the start of `text`; 0 when there is none. REQUIRES: `text` is not empty.
 size_t utf8_length(std::string_view text);
 bool is_utf8(std::string_view text);
+// Length of the byte order mark at the start of a file, which some editors write there and which is no part of its
+// text: 3 (EF BB BF), or 0 without one.
+size_t byte_order_mark(std::string_view begin);
 // The text with \xNN for each invalid byte, for messages.
 std::string shown_as_utf8(std::string_view text);
 // Text that a model or a file has produced, made readable: valid UTF-8, newlines and tabs stay, other control

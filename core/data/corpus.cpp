@@ -16,6 +16,7 @@
 #include "core/base/numbers/philox.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 #include "core/data/megatron_format.h"
 #include "core/data/packed_format.h"
 #include "core/data/token_input.h"
@@ -38,6 +39,7 @@ InputWords words_about(const std::string& option) {
 
 std::string read_file(const std::string& path, const std::string& option) {
   std::string text = read_whole_file(path, kMostBytes, words_about(option));
+  text.erase(0, byte_order_mark(text));
   RANKLAB_CHECK(!text.empty(), ErrorKind::kBadFile, .where = "data", .what = quote(path) + " is empty",
                 .got = "0 bytes", .want = "at least one training sequence of text",
                 .fix = "pass another file to " + option);
@@ -137,11 +139,13 @@ int64_t measure_corpus(const std::string& path, const std::string& option) {
   require_text(path, option);
   const InputFile file(path, words_about(option));
   // Empty ones and those that are too large are refused there; the kernel's own files do not say their size.
-  if (file.size_bytes() == 0 || file.size_bytes() > kMostBytes)
+  std::array<char, kBeginBytes> bytes{};
+  const std::string_view begin(bytes.data(), file.read_at(0, bytes));
+  const uint64_t mark = byte_order_mark(begin);
+  if (file.size_bytes() <= mark || file.size_bytes() > kMostBytes)
     return static_cast<int64_t>(read_file(path, option).size());
-  std::array<char, kBeginBytes> begins{};
-  require_unpacked(path, {begins.data(), file.read_at(0, begins)}, option);
-  return static_cast<int64_t>(file.size_bytes());
+  require_unpacked(path, begin, option);
+  return static_cast<int64_t>(file.size_bytes() - mark);
 }
 
 std::string generate_sentences(uint64_t seed, size_t bytes) {

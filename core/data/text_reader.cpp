@@ -1,6 +1,7 @@
 #include "core/data/text_reader.h"
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/data/inputs/documents.h"
 #include "core/data/inputs/inputs.h"
 #include "core/data/inputs/lines.h"
@@ -32,6 +33,7 @@ uint64_t each_training_text(const std::string& path, const std::string& json_key
     return bytes;
   }
   for (inputs::Lines lines(path); lines.next(text); bytes += text.size()) {
+    if (bytes == 0) text.erase(0, byte_order_mark(text));
     if (lines.had_end()) text += '\n';
     take_from(path, lines.place(), text, take);
   }

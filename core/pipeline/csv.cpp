@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 #include "core/pipeline/csv_messages.h"
 #include "core/pipeline/schedules.h"
 
@@ -100,7 +101,7 @@ ScheduleDialect detect_dialect(std::string_view text) {
 class Reader {
  public:
   Reader(std::string_view text, std::string where, ScheduleDialect dialect) : text_(text), where_(std::move(where)) {
-    if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
+    text_.remove_prefix(byte_order_mark(text_));
     file_.dialect = dialect == ScheduleDialect::kAuto ? detect_dialect(text_) : dialect;
   }
 

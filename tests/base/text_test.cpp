@@ -67,6 +67,12 @@ TEST(Utf8, BytesThatAreNoneAreToldFromText) {
   EXPECT_EQ(shown_as_utf8("a\xff\xc3\xbc"), "a\\xff\xc3\xbc");
 }
 
+TEST(Utf8, AByteOrderMarkIsOnlyAtTheStart) {
+  EXPECT_EQ(byte_order_mark("\xef\xbb\xbfwords"), 3u);
+  EXPECT_EQ(byte_order_mark("\xef\xbb\xbf"), 3u);
+  for (const char* text : {"", "\xef\xbb", "words", "a\xef\xbb\xbf"}) EXPECT_EQ(byte_order_mark(text), 0u) << text;
+}
+
 TEST(Utf8, ReadableTextKeepsLettersOfAnyLanguage) {
   EXPECT_EQ(readable_text("Der sch\xc3\xb6ne\tTag \xe2\x86\x92\n"), "Der sch\xc3\xb6ne\tTag \xe2\x86\x92\n");
   EXPECT_EQ(readable_text("a\x1b[1m\r\x7f\xc2\x9bm"), "a.[1m...m") << "terminals obey these";

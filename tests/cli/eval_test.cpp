@@ -156,6 +156,10 @@ TEST_F(Eval, ChoicesAreLikelyOrNot) {
   std::ofstream(folder() + "/plain.jsonl") << R"({"query": "And", "choices": [" the", "x"], "gold": 0})";
   const nlohmann::json joined = data("--load ck --tasks plain.jsonl --delimiter ''")["tasks"];
   EXPECT_NEAR(joined["answers"][0]["log_likelihood"][0].get<double>(), difference, 1e-9);
+  std::ofstream(folder() + "/marked.txt") << "\xef\xbb\xbf"
+                                             "And the";
+  nlohmann::json marked = data("--load ck --text marked.txt")["text"];
+  EXPECT_EQ(marked["nats_per_token"], whole["nats_per_token"]) << "a byte order mark is no text";
   EXPECT_THAT(eval("--load ck --tasks plain.jsonl").output, HasSubstr("\nplain.jsonl: 1 task\n"));
 }
 

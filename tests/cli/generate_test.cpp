@@ -84,7 +84,8 @@ TEST(Generate, ATextEndsWhereTheModelSaysSo) {
 
 TEST(Generate, ThePromptsOfAFileAreWrittenAsEachAlone) {
   const std::string file = temporary_path("ranklab_prompts"), common = "--params-dtype fp64 --tokens 12 --seed 3 ";
-  std::ofstream(file) << "And the \r\nIn the beginning\nAnd the";
+  std::ofstream(file) << "\xef\xbb\xbf"
+                         "And the \r\nIn the beginning\nAnd the";
   std::vector<nlohmann::json> alone;
   for (const char* prompt : {"'And the '", "'In the beginning'", "'And the'"})
     alone.push_back(generated(common + "--prompt " + prompt));

@@ -102,6 +102,13 @@ TEST(Corpus, ReadsAFileAndRefusesWhatIsNotOne) {
   std::ofstream(path) << "hello world";
   EXPECT_EQ(load_corpus(path).text, "hello world");
   EXPECT_EQ(load_corpus(path).source, path);
+  EXPECT_EQ(measure_corpus(path, "--data-path"), 11);
+  std::ofstream(path) << "\xef\xbb\xbfhello world";
+  EXPECT_EQ(load_corpus(path).text, "hello world") << "without the byte order mark";
+  EXPECT_EQ(measure_corpus(path, "--data-path"), 11);
+  std::ofstream(path) << "\xef\xbb\xbf";
+  EXPECT_THROW(load_corpus(path), Error);
+  EXPECT_THROW(measure_corpus(path, "--data-path"), Error);
   std::ofstream(path).close();
   EXPECT_THROW(load_corpus(path), Error);
   EXPECT_THROW(load_corpus(path + ".missing"), Error);

@@ -69,6 +69,15 @@ TEST_F(TokenInputs, ATextIsOneDocument) {
   expect_tokens(write("empty.txt", ""), {.end_token = 0}, {});
 }
 
+// Only at the start of a file is it a mark.
+TEST_F(TokenInputs, AByteOrderMarkIsNoText) {
+  const std::string mark = "\xef\xbb\xbf";
+  expect_tokens(write("a.txt", mark + "ab" + mark), {.end_token = 0}, {'a', 'b', 0xef, 0xbb, 0xbf, 0});
+  expect_tokens(write("mark.txt", mark), {.end_token = 0}, {});
+  expect_tokens(write("a.jsonl", mark + "{\"text\": \"ab\"}\n"), {.end_token = 0}, {'a', 'b', 0});
+  EXPECT_THAT(refusal(write("b.txt", mark + "a\nb"), {.end_token = '\n'}), HasSubstr("10 at byte 4"));
+}
+
 TEST_F(TokenInputs, ALineOfJsonIsADocument) {
   const std::string file = write("a.jsonl",
                                  "{\"id\": 1, \"text\": \"ab\"}\n\n{\"text\": \"\"}\r\n"

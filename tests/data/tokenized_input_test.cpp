@@ -58,6 +58,7 @@ TEST_F(TokenizedInputs, ADocumentIsItsTokensAndItsEnd) {
   const std::string text = "The ranks agree.\n\nDon't they?", other = "naïve 12";
   Tokens want = gpt2_.encode(text);
   EXPECT_EQ(read(write("a.txt", text), {}), want);
+  EXPECT_EQ(read(write("marked.txt", "\xef\xbb\xbf" + text), {}), want) << "a byte order mark is no text";
   want.push_back(0);
   EXPECT_EQ(read(write("a.txt", text), {.end_token = 0}), want);
   const Tokens second = gpt2_.encode(other);
@@ -133,6 +134,9 @@ TEST_F(TokenizedInputs, TrainingReadsLinesWithTheirEndsAndDocumentsOfJson) {
   const auto take = [&](const std::string& text) { texts.push_back(text); };
   EXPECT_EQ(each_training_text(write("a.txt", "one\r\n\ntwo"), "text", take), 9u);
   EXPECT_THAT(texts, ElementsAre("one\r\n", "\n", "two"));
+  texts.clear();
+  EXPECT_EQ(each_training_text(write("marked.txt", "\xef\xbb\xbfone\n\xef\xbb\xbftwo"), "text", take), 10u);
+  EXPECT_THAT(texts, ElementsAre("one\n", "\xef\xbb\xbftwo"));
   texts.clear();
   each_training_text(write("a.jsonl", "{\"body\": \"a\\nb\"}\n"), "body", take);
   EXPECT_THAT(texts, ElementsAre("a\nb"));

@@ -131,6 +131,7 @@ class TextDocument final : public Documents {
     InputWords words = input_words();
     words.fix = "split the text, or make it JSON lines with a document in each";
     document = read_whole_file(path_, kMostTextBytes, words);
+    document.erase(0, byte_order_mark(document));
     return !document.empty();
   }
 

@@ -1,7 +1,9 @@
-// A text file, whose bytes are one document.
+// A text file, whose bytes after a byte order mark are one document.
 #include <algorithm>
+#include <array>
 #include <vector>
 
+#include "core/base/utf8.h"
 #include "core/data/inputs/inputs.h"
 
 namespace ranklab::inputs {
@@ -10,18 +12,21 @@ namespace {
 class TextInput final : public TokenInput {
  public:
   TextInput(const std::string& path, std::optional<uint32_t> end_token)
-      : file_(path, input_words()), end_token_(end_token) {}
+      : file_(path, input_words()), end_token_(end_token) {
+    std::array<char, 3> begin{};
+    text_begin_ = offset_ = byte_order_mark({begin.data(), file_.read_at(0, begin)});
+  }
 
   size_t read(std::span<uint32_t> out) override {
     size_t count = 0;
     while (count < out.size() && !text_ended_) count += read_text(out.subspan(count));
-    if (count < out.size() && end_token_ && offset_ > 0) {
+    if (count < out.size() && end_token_ && offset_ > text_begin_) {
       out[count++] = *end_token_;
       end_token_.reset();
     }
     return count;
   }
-  void skip(uint64_t tokens) override { offset_ = tokens; }
+  void skip(uint64_t tokens) override { offset_ = text_begin_ + tokens; }
 
  private:
   size_t read_text(std::span<uint32_t> out) {
@@ -36,7 +41,7 @@ class TextInput final : public TokenInput {
   InputFile file_;
   std::optional<uint32_t> end_token_;  // still to come
   std::vector<char> bytes_;
-  uint64_t offset_ = 0;
+  uint64_t text_begin_ = 0, offset_ = 0;  // in the file
   bool text_ended_ = false;
 };
 
