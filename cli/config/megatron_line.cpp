@@ -376,12 +376,13 @@ class Reader {
     if (!save) drop("checkpoint.save_interval");
     if (!save && words_.has("--save-interval")) leave_out("--save-interval", "nothing is saved without --save");
     const auto step = count("--ckpt-step");
-    if (step && load && load == save)
-      set("checkpoint.load", *load + "/" + step_folder_name(*step), "--ckpt-step");
-    else if (load && load == save)
-      set("checkpoint.load", "auto", "--load");
-    if (load && load != save)
+    if (load && load == save)
+      return set("checkpoint.load", step ? *load + "/" + step_folder_name(*step) : "auto",
+                 step ? "--ckpt-step" : "--load");
+    if (load)
       leave_out("--load", "Megatron-LM's checkpoints are imported as Hugging Face folders (ranklab ckpt import-hf)");
+    drop("checkpoint.finetune");
+    if (words_.has("--finetune")) leave_out("--finetune", "pass it with the --load of the imported weights");
   }
 
   MegatronWords words_;
