@@ -57,6 +57,7 @@ constexpr MegatronFlag kFlags[] = {
     {"--overlap-p2p-communication-warmup-flush", 0, kNoEffect},
     {"--ddp-num-buckets", 1, kNoEffect},
     {"--ddp-pad-buckets-for-high-nccl-busbw", 0, kNoEffect},
+    {"--cp-comm-type", -1, kRead, "write the layers' types with commas between them, as in --cp-comm-type a2a,p2p"},
     {"--use-tp-pp-dp-mapping", 0, kSet, "parallel.order=tp-cp-ep-pp-dp"},
     {"--use-megatron-fsdp", 0, kRead},
     {"--use-torch-fsdp2", 0, kSet, "parallel.zero_stage=3"},

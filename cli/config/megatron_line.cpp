@@ -303,6 +303,7 @@ class Reader {
       set("parallel.world_size", world_, words_.has("--world-size") ? "--world-size" : kDefault);
     }
     replicas_ = std::max<int64_t>(world_ / (tp * pp * cp), 1);
+    if (const auto types = words_.text("--cp-comm-type", ",")) set("parallel.cp_comm_type", *types, "--cp-comm-type");
     set("parallel.sequence_parallel", words_.has("--sequence-parallel") && tp > 1 ? "true" : "false",
         words_.has("--sequence-parallel") ? "--sequence-parallel" : kDefault);
     if (!words_.has("--overlap-grad-reduce")) set("parallel.overlap_grad_reduce", "false");
