@@ -128,7 +128,7 @@ void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
   add(make_run_log_hook(log_dir()), "log");
   add(record_ = make_run_record_hook(log_dir(), origins_), "record");
   if (config.trace) add(trace_ = std::make_shared<TraceWriterHook>(log_dir(), *plan_, run_title(*plan_)), "trace");
-  if (config.profile) add(make_torch_profile_hook(log_dir() + "/" + kProfileFileName), "profile");
+  if (config.profile) add(make_torch_profile_hook(log_dir() + "/" + kProfileFileName, config.on_gpu()), "profile");
   if (!config.tensorboard_dir.empty()) add(make_tensorboard_hook(config.tensorboard_dir), "tensorboard");
   const ConsoleOptions console{.log_interval = config.log_interval,
                                .gemm = gemm,

@@ -1,4 +1,5 @@
 // ranklab train --profile: PyTorch's profile holds the ops of just the steps that were asked for, forward and backward.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -35,6 +36,17 @@ TEST(Profile, HoldsTheOpsOfTheStepsThatWereAskedFor) {
   EXPECT_GT(calls_of(one, "aten::mm"), 0);
   EXPECT_GT(calls_of(one, "aten::_fused_adamw_"), 0);  // behind the backward
   EXPECT_EQ(calls_of(two, "aten::mm"), 2 * calls_of(one, "aten::mm"));
+}
+
+// A successful run on a machine without a GPU says nothing of errors, unless the user asks Kineto to talk.
+TEST(Profile, OnACpuReportsNoErrors) {
+  const std::string words = std::string(RANKLAB_PROGRAM) + " train --profile --train-iters 2" + kTinyProfiled +
+                            " --log-dir " + temporary_path("ranklab_quiet_profile");
+  const Outcome quiet = run_command("env -u KINETO_LOG_LEVEL " + words + " 2>&1 >/dev/null");
+  EXPECT_EQ(quiet.exit_code, 0);
+  EXPECT_THAT(quiet.output, testing::Not(testing::HasSubstr("ERROR")));
+  const Outcome talking = run_command("KINETO_LOG_LEVEL=0 " + words + " 2>&1 >/dev/null");
+  EXPECT_NE(talking.output, quiet.output);
 }
 
 TEST(Profile, OfARunThatEndsEarlierIsWrittenAtItsEnd) {

@@ -1,8 +1,11 @@
 #include "core/runtime/record/torch_profile.h"
 
+#include <ATen/Context.h>
+#include <kineto/libkineto.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -16,6 +19,20 @@ namespace ranklab {
 namespace {
 
 namespace profiler = torch::profiler::impl;
+
+// Starts Kineto before PyTorch does so in the first recorded step. It wants to be started on the thread that loaded
+// LibTorch, and says so on stderr from a rank's thread; and it reports a missing GPU as an error. Its level of messages
+// is read from the environment when it starts, where a user's own one stays.
+void start_without_gpu() {
+  constexpr const char* kLevel = "KINETO_LOG_LEVEL";
+  constexpr const char* kNothing = "5";  // above its errors
+  if (libkineto::api().isProfilerRegistered()) return;
+  const bool given = std::getenv(kLevel) != nullptr;
+  if (!given) ::setenv(kLevel, kNothing, /*overwrite=*/0);
+  libkineto_init(/*cpuOnly=*/!at::hasCUDA(), /*logOnError=*/true);
+  libkineto::api().initProfilerIfRegistered();
+  if (!given) ::unsetenv(kLevel);
+}
 
 class TorchProfileHook : public Hook {
  public:
@@ -71,7 +88,8 @@ class TorchProfileHook : public Hook {
 
 }  // namespace
 
-std::shared_ptr<Hook> make_torch_profile_hook(std::string path) {
+std::shared_ptr<Hook> make_torch_profile_hook(std::string path, bool on_gpu) {
+  if (!on_gpu) start_without_gpu();
   return std::make_shared<TorchProfileHook>(std::move(path));
 }
 

@@ -14,7 +14,9 @@ namespace ranklab {
 constexpr const char* kProfileFileName = "profile.json";  // in a run's folder
 
 // Records those of the traced steps (core/config/traced_steps.h) that the run has. The hook throws kIo when `path`
-// cannot be written, and kInvalidArgument if the run has none of these steps.
-std::shared_ptr<Hook> make_torch_profile_hook(std::string path);
+// cannot be written, and kInvalidArgument if the run has none of these steps. Call it on the thread that loaded
+// LibTorch. `on_gpu`: whether the run's tensors are in GPU memory; otherwise Kineto does not complain that it finds no
+// GPU.
+std::shared_ptr<Hook> make_torch_profile_hook(std::string path, bool on_gpu);
 
 }  // namespace ranklab
