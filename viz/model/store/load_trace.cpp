@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "core/base/error.h"
@@ -33,8 +34,13 @@ std::string reason(const TracePrefix& ours, const Error& other) {
 }  // namespace
 
 void require_trace_file(const std::string& path) {
-  const InputFile readable(find_trace(path),
-                           {.where = "trace file", .fix = "make one: ./ranklab train --train-iters 2"});
+  const std::string file = find_trace(path);
+  std::error_code ignored;
+  const bool is_run = std::filesystem::exists(std::filesystem::path(file).parent_path() / "metrics.jsonl", ignored);
+  const std::string make = "make one: ./ranklab train --train-iters 2";
+  const InputFile readable(
+      file, {.where = "trace file",
+             .fix = is_run ? "a run writes it after its first traced step: wait for that, or " + make : make});
 }
 
 TraceStore load_trace(const std::string& path) {
