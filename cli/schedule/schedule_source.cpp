@@ -52,7 +52,6 @@ std::optional<PipelineCosts> known_costs(const Schedule& schedule, const Schedul
   if (options.model.gives_costs()) return costs_of_model(options.model, schedule);
   if (!options.of_trace) return {};
   const auto stages = static_cast<int>(options.of_trace->stages.size());
-  if (stages == schedule.num_stages()) return options.of_trace;  // of both directions, or there is only one
   RANKLAB_CHECK(stages == schedule.chain_length, ErrorKind::kInvalidArgument, .where = "--trace",
                 .what = "the traced run has other stages than schedule " + schedule.name,
                 .got = std::to_string(stages) + " stages in " + options.trace,

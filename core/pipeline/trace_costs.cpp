@@ -1,5 +1,6 @@
 #include "core/pipeline/trace_costs.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -14,6 +15,10 @@ class Mean {
     sum_ += value;
     ++count_;
   }
+  void add(const Mean& other) {
+    sum_ += other.sum_;
+    count_ += other.count_;
+  }
   bool any() const { return count_ > 0; }
   double get() const { return any() ? sum_ / static_cast<double>(count_) : 0; }
 
@@ -24,7 +29,28 @@ class Mean {
 
 struct StageMeans {
   Mean f, b, w, bw;
+  std::set<int> microbatches = {};
+
+  void add(const StageMeans& other) {
+    f.add(other.f);
+    b.add(other.b);
+    w.add(other.w);
+    bw.add(other.bw);
+  }
 };
+
+// Of DualPipe, whose microbatches pass through one of two copies of the model each, the second copy's stages are added
+// to the first one's, which are the same parts.
+void join_copies(std::vector<StageMeans>& stages) {
+  const auto holds = [](const StageMeans& stage, int microbatch) { return stage.microbatches.contains(microbatch); };
+  const StageMeans &first = stages.front(), &last = stages.back();
+  const bool passes_both =
+      std::ranges::any_of(first.microbatches, [&](int microbatch) { return holds(last, microbatch); });
+  if (first.microbatches.empty() || last.microbatches.empty() || passes_both || stages.size() % 2 != 0) return;
+  const size_t parts = stages.size() / 2;
+  for (size_t part = 0; part < parts; ++part) stages[part].add(stages[parts + part]);
+  stages.resize(parts);
+}
 
 [[noreturn]] void refuse(const std::string& what, const std::string& got) {
   throw Error(ErrorKind::kBadFile, {.where = "trace",
@@ -70,11 +96,13 @@ PipelineCosts costs_of_trace(const TraceFile& file) {
                                   : nullptr;
       if (mean == nullptr) continue;
       mean->add(microseconds(event, file.clock));
+      if (event.microbatch >= 0) means.microbatches.insert(event.microbatch);
       here.insert(event.stage);
     }
     if (!here.empty()) pipeline_ranks.insert(*here.begin());  // ranks of one pipeline hold different stages
   }
   if (stages.empty()) refuse("the trace has no pipeline actions", "none");
+  join_copies(stages);
   PipelineCosts costs{.stages = {}, .c = message.get(), .split = true, .mean = {}};
   for (size_t stage = 0; stage < stages.size(); ++stage) {
     costs.stages.push_back(cost_of(stages[stage], stage));

@@ -7,7 +7,8 @@
 namespace ranklab {
 
 // In microseconds of the trace's clock, averaged over ranks, steps and microbatches. A message's time begins when it
-// starts on the link. Throws kBadFile when the trace has no pipeline actions, or when a stage is missing.
+// starts on the link. The two copies of DualPipe's stages count as one. Throws kBadFile when the trace has no pipeline
+// actions, or when a stage is missing.
 PipelineCosts costs_of_trace(const TraceFile& file);
 
 }  // namespace ranklab

@@ -57,6 +57,32 @@ TEST(TraceCosts, AreMeansOfEachStage) {
   EXPECT_DOUBLE_EQ(costs.mean.c, 3);
 }
 
+// DualPipe: microbatch 0 passes through stages 0 and 1, microbatch 1 through their copies, 2 (on rank 1) and 3.
+TEST(TraceCosts, CopiesOfAStageAreOne) {
+  TraceFile file = two_ranks();
+  const auto pass = [](int stage, int microbatch, int64_t us) {
+    std::vector<Event> events = {action(0, stage, 0, us), action(3, stage, 50, 2 * us)};
+    for (Event& event : events) event.microbatch = microbatch;
+    return events;
+  };
+  const auto give = [&](size_t rank, std::vector<Event> own, const std::vector<Event>& copy) {
+    own.insert(own.end(), copy.begin(), copy.end());
+    file.ranks[rank].events = std::move(own);
+  };
+  give(0, pass(0, 0, 4), pass(3, 1, 8));
+  give(1, pass(1, 0, 6), pass(2, 1, 6));
+  PipelineCosts costs = costs_of_trace(file);
+  ASSERT_EQ(costs.stages.size(), 2u);
+  EXPECT_DOUBLE_EQ(costs.stages[0].f, 5) << "of stage 0 and its copy";
+  EXPECT_DOUBLE_EQ(costs.stages[1].f, 7);
+  EXPECT_DOUBLE_EQ(costs.mean.f, 6) << "of a microbatch, which passes through one copy";
+  give(1, pass(1, 0, 6), pass(2, 0, 6));
+  give(0, pass(0, 0, 4), pass(3, 0, 8));
+  costs = costs_of_trace(file);
+  EXPECT_EQ(costs.stages.size(), 4u) << "a V, whose microbatches pass through all";
+  EXPECT_DOUBLE_EQ(costs.mean.f, 12);
+}
+
 TEST(TraceCosts, AFullBackwardCountsHalfForEach) {
   TraceFile file = two_ranks();
   file.ranks[1].events = {action(0, 1, 5, 9), action(3, 1, 14, 8)};
