@@ -22,16 +22,24 @@ struct StepPair {
   const StepRange &a, &b;
 };
 
-// The steps with the same number, or, if no number is in both traces, the first of each.
+bool have_numbers_in_common(const TraceStore& a, const TraceStore& b) {
+  return std::ranges::any_of(a.steps(), [&](const StepRange& step) { return b.step_window(step.step).has_value(); });
+}
+
+// The step of `b` with which the i-th of `a` is compared: the one with the same number, or, if no number is in both
+// traces, the one at the same position. Null if there is none.
+const StepRange* counterpart(const TraceStore& a, size_t i, const TraceStore& b, bool by_number) {
+  const std::span<const StepRange> others = b.steps();
+  if (!by_number) return i < others.size() ? &others[i] : nullptr;
+  const auto other = std::ranges::lower_bound(others, a.steps()[i].step, {}, &StepRange::step);
+  return other != others.end() && other->step == a.steps()[i].step ? &*other : nullptr;
+}
+
 std::vector<StepPair> pairs_of_steps(const TraceStore& a, const TraceStore& b) {
+  const bool by_number = have_numbers_in_common(a, b);
   std::vector<StepPair> pairs;
-  for (const StepRange& step : a.steps()) {
-    const auto other = std::ranges::lower_bound(b.steps(), step.step, {}, &StepRange::step);
-    if (other != b.steps().end() && other->step == step.step) pairs.push_back({step, *other});
-  }
-  if (!pairs.empty()) return pairs;
-  for (size_t i = 0; i < std::min(a.steps().size(), b.steps().size()); ++i)
-    pairs.push_back({a.steps()[i], b.steps()[i]});
+  for (size_t i = 0; i < a.steps().size(); ++i)
+    if (const StepRange* const other = counterpart(a, i, b, by_number)) pairs.push_back({a.steps()[i], *other});
   return pairs;
 }
 
@@ -184,9 +192,11 @@ int64_t time_between(const TraceStore& a, const TraceStore& b, TimeRange seen) {
   const int64_t whole = b.range().begin_ns - a.range().begin_ns;
   if (seen.begin_ns <= a.range().begin_ns) return whole;
   const int step = a.step_at(seen.begin_ns + seen.length_ns() / 2);
-  for (const StepPair& pair : pairs_of_steps(a, b))
-    if (pair.a.step == step) return pair.b.range.begin_ns - pair.a.range.begin_ns;
-  return whole;
+  const auto at = std::ranges::lower_bound(a.steps(), step, {}, &StepRange::step);
+  if (at == a.steps().end() || at->step != step) return whole;
+  const StepRange* const other =
+      counterpart(a, static_cast<size_t>(at - a.steps().begin()), b, have_numbers_in_common(a, b));
+  return other == nullptr ? whole : other->range.begin_ns - at->range.begin_ns;
 }
 
 }  // namespace ranklab::viz

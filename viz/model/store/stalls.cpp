@@ -96,14 +96,17 @@ std::vector<Stall> apparent_stalls(const RankTrace& trace, TraceClock clock, con
 
 namespace {
 
-// The last phase, such as the optimizer, that began in this time and had not ended before.
+// The last phase, such as the optimizer, that began in this time.
 std::optional<EventRef> phase_between(const TraceStore& store, size_t rank_index, int64_t from_ns, int64_t time_ns) {
-  const std::vector<Event>& events = store.trace(rank_index).events;
   std::optional<EventRef> last;
-  for (uint32_t i = 0; i < events.size(); ++i) {
-    const int64_t begin = begin_ns(events[i], store.clock());
-    if (events[i].kind != EventKind::kPhase || begin < from_ns || begin >= time_ns) continue;
-    if (!last || begin >= store.begin_ns(*last)) last = EventRef{rank_index, i};
+  for (const Row& row : store.rank(rank_index).rows) {
+    for (const Track& track : row.tracks) {
+      const auto after = std::ranges::lower_bound(track.begin_ns, time_ns);
+      if (after == track.begin_ns.begin() || *(after - 1) < from_ns) continue;
+      const EventRef ref{rank_index, track.event[static_cast<size_t>(after - track.begin_ns.begin()) - 1]};
+      const bool later = !last || store.begin_ns(ref) >= store.begin_ns(*last);
+      if (store.event(ref).kind == EventKind::kPhase && later) last = ref;
+    }
   }
   return last;
 }

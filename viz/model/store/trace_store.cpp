@@ -163,7 +163,7 @@ void TraceStore::note(const Event& event) {
   if (steps_.empty() || steps_.back().step != event.step) {
     at = std::lower_bound(steps_.begin(), steps_.end(), event.step,
                           [](const StepRange& step, int number) { return step.step < number; });
-    if (at == steps_.end() || at->step != event.step) at = steps_.insert(at, {.step = event.step, .range = {}});
+    if (at == steps_.end() || at->step != event.step) at = steps_.insert(at, {.step = event.step});
   } else {
     --at;
   }
@@ -176,10 +176,12 @@ void StepRange::add(EventKind kind, TimeRange event) {
   const auto widen = [&](TimeRange& known) {
     known = {std::min(known.begin_ns, event.begin_ns), std::max(known.end_ns, event.end_ns)};
   };
-  widen(all);
   if (kind != EventKind::kCollective) widen(work);
   has_phases |= kind == EventKind::kPhase;
-  range = has_phases ? work : all;
+  if (has_phases)
+    range = work;
+  else
+    widen(range);
 }
 
 int64_t TraceStore::dropped() const {

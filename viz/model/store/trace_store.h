@@ -80,11 +80,11 @@ struct RankRows {
 };
 
 struct StepRange {
+  static constexpr TimeRange kNothing = {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
   int step = 0;
-  TimeRange range;  // over all ranks; of steps with phases without what runs on beside the next step
-  // Over what is not a collective, and over all; `range` is one of these.
-  TimeRange work = {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
-  TimeRange all = work;
+  // Over all ranks. Of steps with phases without collectives, which may run on beside the next step.
+  TimeRange range = kNothing;
+  TimeRange work = kNothing;  // over what is not a collective
   bool has_phases = false;
 
   void add(EventKind kind, TimeRange event);

@@ -169,6 +169,23 @@ void RowPainter::draw_blocks(ImDrawList& draw, const TimelineLayout& layout, con
   }
 }
 
+void RowPainter::draw_phases(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store) {
+  const auto encloses_blocks = [](std::string_view phase) { return phase == "step" || phase == "forward-backward"; };
+  for (const RowBox& box : layout.rows) {
+    for (const Row& row : store.rank(box.rank).rows) {
+      if (row.label != "phase") continue;
+      lod_.clear();
+      level_of_detail(row, layout.camera.range(), layout.width(), lod_);
+      for (const LodBlock& block : lod_) {
+        const EventRef ref{box.rank, block.event};
+        if (store.event(ref).kind != EventKind::kPhase || encloses_blocks(store.name(ref))) continue;
+        draw.AddRectFilled({layout.plot_left + block.x0, box.top}, {layout.plot_left + block.x1, box.bottom},
+                           im_color(colour(block.paint)));
+      }
+    }
+  }
+}
+
 void RowPainter::draw_growing(ImDrawList& draw, const TimelineLayout& layout,
                               const std::vector<GrowingBlock>& blocks) const {
   for (const GrowingBlock& block : blocks) {

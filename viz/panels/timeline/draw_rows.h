@@ -23,6 +23,8 @@ class RowPainter {
   void draw_bubbles(ImDrawList& draw, const TimelineLayout& layout, const BubbleReport& bubbles, float y_from,
                     float y_to) const;
   void draw_blocks(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store, float y_from, float y_to);
+  // What ranks do between the blocks of their compute rows, in these rows: the optimizer, an outer update.
+  void draw_phases(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store);
   // Thin marks over blocks that contain a stall.
   void draw_stalls(ImDrawList& draw, const TimelineLayout& layout, const BubbleReport& bubbles, float y_from,
                    float y_to) const;

@@ -4,25 +4,6 @@
 #include "viz/panels/parts/theme.h"
 
 namespace ranklab::viz {
-namespace {
-
-// What a rank does between its compute blocks: the optimizer, an outer update. Other phases enclose blocks.
-void draw_phases(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store) {
-  for (const RowBox& row : layout.rows) {
-    const RankTrace& trace = store.trace(row.rank);
-    for (const Event& event : trace.events) {
-      const std::string& name = trace.names[event.name];
-      if (event.kind != EventKind::kPhase || name == "step" || name == "forward-backward") continue;
-      const float from = layout.x_of(static_cast<double>(begin_ns(event, store.clock())));
-      const float to = layout.x_of(static_cast<double>(end_ns(event, store.clock())));
-      if (to < layout.plot_left || from > layout.plot_right) continue;
-      draw.AddRectFilled({std::max(from, layout.plot_left), row.top}, {std::min(to, layout.plot_right), row.bottom},
-                         im_color(colour(paint_of(event, name))));
-    }
-  }
-}
-
-}  // namespace
 
 float GanttStrip::draw(const TraceStore& store, const BubbleReport& bubbles, TimeRange scale, float row_height) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -43,8 +24,8 @@ float GanttStrip::draw(const TraceStore& store, const BubbleReport& bubbles, Tim
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   draw.AddRectFilled({layout_.plot_left, at.y}, {layout_.plot_right, y}, theme::kField);
   draw.PushClipRect({layout_.left, at.y}, {layout_.plot_right, y}, true);
-  painter_.draw_bubbles(draw, layout_, bubbles, at.y, y);
-  draw_phases(draw, layout_, store);
+  painter_.draw_phases(draw, layout_, store);
+  painter_.draw_bubbles(draw, layout_, bubbles, at.y, y);  // also within phases, such as the gradients' reduction
   painter_.draw_blocks(draw, layout_, store, at.y, y);
   const float size = std::min(ImGui::GetFontSize() * 0.8f, row_height);
   const bool legible = size >= scaled(7);
