@@ -95,6 +95,13 @@ Schedule schedule_from_file(const TrainConfig& c, int64_t num_microbatches) {
   return schedule;
 }
 
+// A layer for each stage from the second on, as far as there are layers: "0,1,1,0".
+std::string sparse_layout(int64_t layers, int64_t stages) {
+  std::string text = "0";
+  for (int64_t stage = 1; stage < stages; ++stage) text += stage <= layers ? ",1" : ",0";
+  return text;
+}
+
 // An even split, unless the head is so much work that another split makes the fullest stage 5 % smaller.
 std::vector<int64_t> default_split(const ModelConfig& model, int64_t stages) {
   std::vector<int64_t> even = even_parts(model.num_layers, stages);
@@ -160,17 +167,6 @@ Schedule resolve_schedule(const TrainConfig& c, int64_t num_microbatches) {
     throw Error(error.kind(), text);
   }
 }
-
-namespace {
-
-// A layer for each stage from the second on, as far as there are layers: "0,1,1,0".
-std::string sparse_layout(int64_t layers, int64_t stages) {
-  std::string text = "0";
-  for (int64_t stage = 1; stage < stages; ++stage) text += stage <= layers ? ",1" : ",0";
-  return text;
-}
-
-}  // namespace
 
 std::vector<int64_t> resolve_stage_layers(const TrainConfig& c, const Schedule& schedule) {
   const int64_t stages = schedule.chain_length, layers = c.model.num_layers;

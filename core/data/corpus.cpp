@@ -138,10 +138,10 @@ Corpus load_corpus(const std::string& path, const std::string& option) {
 int64_t measure_corpus(const std::string& path, const std::string& option) {
   require_text(path, option);
   const InputFile file(path, words_about(option));
-  // Empty ones and those that are too large are refused there; the kernel's own files do not say their size.
   std::array<char, kBeginBytes> bytes{};
   const std::string_view begin(bytes.data(), file.read_at(0, bytes));
   const uint64_t mark = byte_order_mark(begin);
+  // Empty ones and those that are too large are refused there; the kernel's own files do not say their size.
   if (file.size_bytes() <= mark || file.size_bytes() > kMostBytes)
     return static_cast<int64_t>(read_file(path, option).size());
   require_unpacked(path, begin, option);

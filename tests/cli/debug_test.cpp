@@ -83,6 +83,14 @@ TEST(DebugTest, AnEmptyLineRepeatsAndBeginningsOfWordsDo) {
   EXPECT_EQ(other[1], one[1]);
 }
 
+TEST(DebugTest, RanksHaveTheirExpertGroups) {
+  const Outcome outcome = debug("ranks\\nq\\n", temporary_path("debug_experts"),
+                                " --preset deepseek_v3_tiny --dp 2 --tp 1 --pp 1 --ep 2 --gbs 4 --mock-data "
+                                "--eval-interval 0 --sample-tokens 0 --train-iters 1");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("stage 0  dp[0 1]  ep[0 1]"));
+}
+
 TEST(DebugTest, TensorsEventsAndNumbers) {
   const Outcome outcome = debug(
       "break optimizer rank=3\\nprint\\nc\\ntensors r3 qkv\\ntensor r3 layers.0.attention.qkv.weight\\n"
